@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * lua_run.h: what lua_run.c and lua_scan.c share: the handle of a run and its
+ * options. Other files of the binding need none of it.
+ */
+#ifndef BRIM_LUA_RUN_H
+#define BRIM_LUA_RUN_H
+
+#include "lua_util.h"
+
+/*
+ * What BRIM_RUN_MT userdata hold. User values: 1 the plan or scan, 2 the
+ * device, 3 the table that step fills.
+ */
+struct brim__lua_run {
+	struct brim_run *r;            /* NULL: closed */
+	struct brim_plan *const *plan; /* of the plan's handle; NULL: a scan */
+	const char *path;              /* of the device, for errors */
+};
+
+/* The names of a run's options, for lists of allowed ones. */
+#define BRIM__LUA_RUN_OPTIONS                                                  \
+	"engine", "queue_depth", "max_io_bytes", "threads", "max_mismatches"
+
+/* Reads them from the table at arg, if there is one; raises what is wrong. */
+void brim__lua_run_options(lua_State *L, int arg, struct brim_run_options *o);
+/*
+ * Pushes a handle in the closed state that anchors the values at `source` (a
+ * plan or scan) and `device`; for the caller to fill r and count as open.
+ */
+struct brim__lua_run *brim__lua_run_push(lua_State *L, int source, int device);
+/* The device behind the handle at arg; raises when it is closed. */
+struct brim_device *brim__lua_run_device(lua_State *L, int arg);
+
+#endif /* BRIM_LUA_RUN_H */

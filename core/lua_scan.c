@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * lua_scan.c: scans for Lua: what must hold at every instance, and runs that
+ * check it. A scan is memory only, so it has no close; a run on it is a handle
+ * of lua_run.c. Offsets are bytes.
+ */
+#include <string.h>
+
+#include "lua_run.h"
+
+struct llayout {
+	struct brim_layout *l;
+};
+
+/* What BRIM_SCAN_MT userdata hold. User value 1: the list of its layouts. */
+struct lscan {
+	struct brim_scan *s;
+};
+
+static struct brim_scan *check_scan(lua_State *L, int arg)
+{
+	struct lscan *h = luaL_checkudata(L, arg, BRIM_SCAN_MT);
+
+	luaL_argcheck(L, h->s, arg, "the scan was not created");
+	return h->s;
+}
+
+static uint32_t check_u32(lua_State *L, int arg)
+{
+	uint64_t n = brim__lua_check_bytes(L, arg);
+
+	luaL_argcheck(L, n <= UINT32_MAX, arg, "less than 4 GiB");
+	return (uint32_t)n;
+}
+
+static int finish(lua_State *L, int ret, const struct brim_err *e)
+{
+	if (ret < 0)
+		return brim__lua_fail(L, e, NULL);
+	lua_pushboolean(L, 1);
+	return 1;
+}
+
+/* scan_new() -> scan | nil, error */
+static int scan_new(lua_State *L)
+{
+	struct lscan *h = lua_newuserdatauv(L, sizeof(*h), 1);
+	struct brim_err e = { 0 };
+
+	h->s = NULL;
+	luaL_setmetatable(L, BRIM_SCAN_MT);
+	lua_newtable(L);
+	lua_setiuservalue(L, -2, 1);
+	if (brim_scan_create(&h->s, &e) < 0)
+		return brim__lua_fail(L, &e, NULL);
+	return 1;
+}
+
+static int scan_gc(lua_State *L)
+{
+	struct lscan *h = luaL_checkudata(L, 1, BRIM_SCAN_MT);
+	struct brim_scan *s = h->s;
+
+	h->s = NULL;
+	brim_scan_free(s);
+	return 0;
+}
+
+static int scan_tostring(lua_State *L)
+{
+	lua_pushliteral(L, "brim.scan_handle");
+	return 1;
+}
+
+/* scan:expect_layout(layout, off, size) -> true | nil, error */
+static int scan_expect_layout(lua_State *L)
+{
+	struct brim_scan *s = check_scan(L, 1);
+	struct llayout *layout = luaL_checkudata(L, 2, BRIM_LAYOUT_MT);
+	uint64_t off_bytes = brim__lua_check_bytes(L, 3);
+	uint32_t size_bytes = check_u32(L, 4);
+	struct brim_err e = { 0 };
+
+	luaL_argcheck(L, layout->l, 2, "the layout was not created");
+	/* First the anchor, which may raise. */
+	lua_getiuservalue(L, 1, 1);
+	lua_pushvalue(L, 2);
+	luaL_ref(L, -2);
+	return finish(L,
+		      brim_scan_expect_layout(s, layout->l, off_bytes,
+					      size_bytes, &e),
+		      &e);
+}
+
+/*
+ * scan:expect_int(off, width, "big"|"little", base, step, structure, field)
+ * -> true | nil, error
+ */
+static int scan_expect_int(lua_State *L)
+{
+	static const char *const orders[] = { "big", "little", NULL };
+	struct brim_scan *s = check_scan(L, 1);
+	uint64_t off_bytes = brim__lua_check_bytes(L, 2);
+	uint32_t width_bytes = check_u32(L, 3);
+	enum brim_endian endian =
+		luaL_checkoption(L, 4, NULL, orders) ? BRIM_LITTLE : BRIM_BIG;
+	lua_Integer base = luaL_checkinteger(L, 5);
+	lua_Integer step = luaL_checkinteger(L, 6);
+	const char *structure = luaL_checkstring(L, 7);
+	const char *field = luaL_checkstring(L, 8);
+	struct brim_err e = { 0 };
+
+	return finish(L,
+		      brim_scan_expect_int(s, off_bytes, width_bytes, endian,
+					   base, step, structure, field, &e),
+		      &e);
+}
+
+/*
+ * scan_open(scan, device, {offset_bytes=, stride_bytes=, count=, and a run's
+ * options}) -> run | nil, error
+ */
+static int scan_open(lua_State *L)
+{
+	static const char *const names[] = {
+		"offset_bytes",        "stride_bytes", "count",
+		BRIM__LUA_RUN_OPTIONS, NULL,
+	};
+	struct brim_scan *s = check_scan(L, 1);
+	struct brim_device *d = brim__lua_run_device(L, 2);
+	struct brim_run_options o;
+	struct brim_device_info info;
+	struct brim_err e = { 0 };
+	struct brim__lua_run *h;
+	uint64_t off_bytes, stride_bytes;
+	int64_t count;
+
+	luaL_checktype(L, 3, LUA_TTABLE);
+	brim__lua_check_options(L, 3, names);
+	brim__lua_run_options(L, 3, &o);
+	off_bytes = brim__lua_opt_bytes_field(L, 3, "offset_bytes", 0);
+	stride_bytes = brim__lua_opt_bytes_field(L, 3, "stride_bytes", 0);
+	count = brim__lua_opt_int_field(L, 3, "count", 1);
+	luaL_argcheck(L, count >= 1, 3, "option 'count': at least 1");
+	h = brim__lua_run_push(L, 1, 2);
+	brim_device_info(d, &info);
+	if (brim_scan_open(&h->r, s, d, off_bytes, stride_bytes,
+			   (uint64_t)count, &o, &e) < 0)
+		return brim__lua_fail(L, &e, info.path);
+	h->path = info.path;
+	brim__lua_handles++;
+	return 1;
+}
+
+static const luaL_Reg scan_methods[] = {
+	{ "expect_layout", scan_expect_layout },
+	{ "expect_int", scan_expect_int },
+	{ NULL, NULL },
+};
+
+static const luaL_Reg scan_meta[] = {
+	{ "__gc", scan_gc },
+	{ "__tostring", scan_tostring },
+	{ NULL, NULL },
+};
+
+static const luaL_Reg scan_functions[] = {
+	{ "scan_new", scan_new },
+	{ "scan_open", scan_open },
+	{ NULL, NULL },
+};
+
+void brim__lua_open_scan(lua_State *L)
+{
+	luaL_newmetatable(L, BRIM_SCAN_MT);
+	luaL_setfuncs(L, scan_meta, 0);
+	luaL_newlib(L, scan_methods);
+	lua_setfield(L, -2, "__index");
+	lua_pop(L, 1);
+	luaL_setfuncs(L, scan_functions, 0);
+}

@@ -1,0 +1,412 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * lua_util.c: what every binding file needs: the error object (metatable
+ * brim.error), sizes and options from Lua, the count of open handles. Called
+ * by core/lua_*.c and main.c. Sizes are bytes.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "lua_util.h"
+
+int brim__lua_handles;
+
+/* A double tells integers apart up to 2^53 (53 bits of mantissa). */
+#define FLOAT_EXACT_MAX 9007199254740992.0
+
+/* ------------------------------------------------------------------- errors */
+
+/*
+ * All errors Linux has (asm-generic/errno*.h). An own table and not
+ * strerrorname_np: that one needs glibc 2.32, and names EOPNOTSUPP the same.
+ */
+#define E(name) [name] = #name
+static const char *const ERRNAMES[] = {
+	E(EPERM),
+	E(ENOENT),
+	E(ESRCH),
+	E(EINTR),
+	E(EIO),
+	E(ENXIO),
+	E(E2BIG),
+	E(ENOEXEC),
+	E(EBADF),
+	E(ECHILD),
+	E(EAGAIN),
+	E(ENOMEM),
+	E(EACCES),
+	E(EFAULT),
+	E(ENOTBLK),
+	E(EBUSY),
+	E(EEXIST),
+	E(EXDEV),
+	E(ENODEV),
+	E(ENOTDIR),
+	E(EISDIR),
+	E(EINVAL),
+	E(ENFILE),
+	E(EMFILE),
+	E(ENOTTY),
+	E(ETXTBSY),
+	E(EFBIG),
+	E(ENOSPC),
+	E(ESPIPE),
+	E(EROFS),
+	E(EMLINK),
+	E(EPIPE),
+	E(EDOM),
+	E(ERANGE),
+	E(EDEADLK),
+	E(ENAMETOOLONG),
+	E(ENOLCK),
+	E(ENOSYS),
+	E(ENOTEMPTY),
+	E(ELOOP),
+	E(ENOMSG),
+	E(EIDRM),
+	E(ECHRNG),
+	E(EL2NSYNC),
+	E(EL3HLT),
+	E(EL3RST),
+	E(ELNRNG),
+	E(EUNATCH),
+	E(ENOCSI),
+	E(EL2HLT),
+	E(EBADE),
+	E(EBADR),
+	E(EXFULL),
+	E(ENOANO),
+	E(EBADRQC),
+	E(EBADSLT),
+	E(EBFONT),
+	E(ENOSTR),
+	E(ENODATA),
+	E(ETIME),
+	E(ENOSR),
+	E(ENONET),
+	E(ENOPKG),
+	E(EREMOTE),
+	E(ENOLINK),
+	E(EADV),
+	E(ESRMNT),
+	E(ECOMM),
+	E(EPROTO),
+	E(EMULTIHOP),
+	E(EDOTDOT),
+	E(EBADMSG),
+	E(EOVERFLOW),
+	E(ENOTUNIQ),
+	E(EBADFD),
+	E(EREMCHG),
+	E(ELIBACC),
+	E(ELIBBAD),
+	E(ELIBSCN),
+	E(ELIBMAX),
+	E(ELIBEXEC),
+	E(EILSEQ),
+	E(ERESTART),
+	E(ESTRPIPE),
+	E(EUSERS),
+	E(ENOTSOCK),
+	E(EDESTADDRREQ),
+	E(EMSGSIZE),
+	E(EPROTOTYPE),
+	E(ENOPROTOOPT),
+	E(EPROTONOSUPPORT),
+	E(ESOCKTNOSUPPORT),
+	E(EOPNOTSUPP),
+	E(EPFNOSUPPORT),
+	E(EAFNOSUPPORT),
+	E(EADDRINUSE),
+	E(EADDRNOTAVAIL),
+	E(ENETDOWN),
+	E(ENETUNREACH),
+	E(ENETRESET),
+	E(ECONNABORTED),
+	E(ECONNRESET),
+	E(ENOBUFS),
+	E(EISCONN),
+	E(ENOTCONN),
+	E(ESHUTDOWN),
+	E(ETOOMANYREFS),
+	E(ETIMEDOUT),
+	E(ECONNREFUSED),
+	E(EHOSTDOWN),
+	E(EHOSTUNREACH),
+	E(EALREADY),
+	E(EINPROGRESS),
+	E(ESTALE),
+	E(EUCLEAN),
+	E(ENOTNAM),
+	E(ENAVAIL),
+	E(EISNAM),
+	E(EREMOTEIO),
+	E(EDQUOT),
+	E(ENOMEDIUM),
+	E(EMEDIUMTYPE),
+	E(ECANCELED),
+	E(ENOKEY),
+	E(EKEYEXPIRED),
+	E(EKEYREVOKED),
+	E(EKEYREJECTED),
+	E(EOWNERDEAD),
+	E(ENOTRECOVERABLE),
+	E(ERFKILL),
+	E(EHWPOISON),
+};
+#undef E
+
+const char *brim__lua_errname(int err)
+{
+	static _Thread_local char unknown[16];
+
+	if (err > 0 && (size_t)err < sizeof(ERRNAMES) / sizeof(*ERRNAMES) &&
+	    ERRNAMES[err])
+		return ERRNAMES[err];
+	snprintf(unknown, sizeof(unknown), "E%d", err);
+	return unknown;
+}
+
+/* Metamethods take the fields as they are: a script may have set them. */
+static int error_tostring(lua_State *L)
+{
+	luaL_checktype(L, 1, LUA_TTABLE);
+	if (lua_getfield(L, 1, "message") != LUA_TSTRING)
+		lua_pushliteral(L, "brim.error without a message");
+	return 1;
+}
+
+static int error_concat(lua_State *L)
+{
+	luaL_tolstring(L, 1, NULL);
+	luaL_tolstring(L, 2, NULL);
+	lua_concat(L, 2);
+	return 1;
+}
+
+static void push_error_mt(lua_State *L)
+{
+	static const luaL_Reg META[] = {
+		{ "__tostring", error_tostring },
+		{ "__concat", error_concat },
+		{ NULL, NULL },
+	};
+
+	if (luaL_newmetatable(L, BRIM_ERROR_MT))
+		luaL_setfuncs(L, META, 0);
+}
+
+int brim__lua_fail(lua_State *L, const struct brim_err *e, const char *path)
+{
+	lua_pushnil(L);
+	lua_createtable(L, 0, 6);
+	lua_pushstring(L, brim__lua_errname(-e->code));
+	lua_setfield(L, -2, "code");
+	lua_pushinteger(L, -(lua_Integer)e->code);
+	lua_setfield(L, -2, "errno");
+	lua_pushstring(L, e->op);
+	lua_setfield(L, -2, "op");
+	lua_pushstring(L, path);
+	lua_setfield(L, -2, "path");
+	lua_pushinteger(L, (lua_Integer)e->offset_bytes);
+	lua_setfield(L, -2, "offset_bytes");
+	lua_pushstring(L, e->msg);
+	lua_setfield(L, -2, "message");
+	push_error_mt(L);
+	lua_setmetatable(L, -2);
+	return 2;
+}
+
+/* -------------------------------------------------------------------- sizes */
+
+static int not_bytes(struct brim_err *e, const char *why)
+{
+	e->code = -EINVAL;
+	snprintf(e->msg, sizeof(e->msg), "%s", why);
+	return -EINVAL;
+}
+
+static int number_bytes(lua_State *L, int idx, uint64_t *out_bytes,
+			struct brim_err *e)
+{
+	lua_Number f;
+
+	if (lua_isinteger(L, idx)) {
+		lua_Integer n = lua_tointeger(L, idx);
+
+		if (n < 0)
+			return not_bytes(e, "a size cannot be negative (2^63 "
+					    "and more wrap around)");
+		*out_bytes = (uint64_t)n;
+		return 0;
+	}
+	f = lua_tonumber(L, idx);
+	if (!(f >= 0.0 && f <= FLOAT_EXACT_MAX))
+		return not_bytes(e, "inexact float as a size; use an integer "
+				    "like 1 << 60, or a string like '1e'");
+	*out_bytes = (uint64_t)f;
+	if ((lua_Number)*out_bytes < f)
+		return not_bytes(e, "fraction of a byte as a size; use // to "
+				    "divide");
+	return 0;
+}
+
+/* The size at idx, or -errno with the reason in *e. Raises nothing. */
+static int to_bytes(lua_State *L, int idx, uint64_t *out_bytes,
+		    struct brim_err *e)
+{
+	const char *text;
+	size_t len;
+
+	switch (lua_type(L, idx)) {
+	case LUA_TNUMBER:
+		return number_bytes(L, idx, out_bytes, e);
+	case LUA_TSTRING:
+		text = lua_tolstring(L, idx, &len);
+		if (strlen(text) != len)
+			return not_bytes(e, "a size with a zero byte in it");
+		return brim_bytes_parse(text, out_bytes, e);
+	default:
+		return not_bytes(e, "a size is an integer of bytes or a "
+				    "string like '8191p'");
+	}
+}
+
+uint64_t brim__lua_check_bytes(lua_State *L, int arg)
+{
+	struct brim_err e = { 0 };
+	uint64_t n_bytes = 0;
+
+	if (to_bytes(L, arg, &n_bytes, &e) < 0)
+		luaL_argerror(L, arg, e.msg);
+	return n_bytes;
+}
+
+/* ------------------------------------------------------------------ options */
+
+/*
+ * Pushes field `name` of the table at arg; 0 and nothing pushed where table or
+ * field is absent.
+ */
+static int push_field(lua_State *L, int arg, const char *name)
+{
+	if (lua_isnoneornil(L, arg))
+		return 0;
+	luaL_checktype(L, arg, LUA_TTABLE);
+	if (lua_getfield(L, arg, name) != LUA_TNIL)
+		return 1;
+	lua_pop(L, 1);
+	return 0;
+}
+
+static void wrong_field(lua_State *L, int arg, const char *name,
+			const char *why)
+{
+	luaL_argerror(L, arg, lua_pushfstring(L, "option '%s': %s", name, why));
+}
+
+static void expect_field(lua_State *L, int arg, const char *name,
+			 const char *type)
+{
+	wrong_field(L, arg, name,
+		    lua_pushfstring(L, "%s expected, got %s", type,
+				    luaL_typename(L, -1)));
+}
+
+uint64_t brim__lua_opt_bytes_field(lua_State *L, int arg, const char *name,
+				   uint64_t def)
+{
+	struct brim_err e = { 0 };
+	uint64_t n_bytes = 0;
+
+	if (!push_field(L, arg, name))
+		return def;
+	if (to_bytes(L, -1, &n_bytes, &e) < 0)
+		wrong_field(L, arg, name, e.msg);
+	lua_pop(L, 1);
+	return n_bytes;
+}
+
+int64_t brim__lua_opt_int_field(lua_State *L, int arg, const char *name,
+				int64_t def)
+{
+	lua_Integer n;
+	int is_integer;
+
+	if (!push_field(L, arg, name))
+		return def;
+	/* "10" is no integer here: sizes are what comes as text. */
+	n = lua_tointegerx(L, -1, &is_integer);
+	if (lua_type(L, -1) != LUA_TNUMBER || !is_integer)
+		expect_field(L, arg, name, "integer");
+	lua_pop(L, 1);
+	return n;
+}
+
+int brim__lua_opt_bool_field(lua_State *L, int arg, const char *name, int def)
+{
+	int is_true;
+
+	if (!push_field(L, arg, name))
+		return def;
+	if (!lua_isboolean(L, -1))
+		expect_field(L, arg, name, "boolean");
+	is_true = lua_toboolean(L, -1);
+	lua_pop(L, 1);
+	return is_true;
+}
+
+const char *brim__lua_opt_string_field(lua_State *L, int arg, const char *name,
+				       const char *def)
+{
+	const char *text;
+	size_t len;
+
+	if (!push_field(L, arg, name))
+		return def;
+	if (lua_type(L, -1) != LUA_TSTRING)
+		expect_field(L, arg, name, "string");
+	text = lua_tolstring(L, -1, &len);
+	if (strlen(text) != len)
+		wrong_field(L, arg, name, "a zero byte in it");
+	lua_pop(L, 1);
+	return text;
+}
+
+/* Raises: option `key` is none of `names`, which it lists. */
+static void unknown_option(lua_State *L, int arg, const char *const *names)
+{
+	luaL_Buffer b;
+
+	luaL_tolstring(L, -2, NULL); /* the key, whatever it is */
+	luaL_buffinit(L, &b);
+	for (; *names; names++) {
+		luaL_addstring(&b, *names);
+		if (names[1])
+			luaL_addstring(&b, ", ");
+	}
+	luaL_pushresult(&b);
+	luaL_argerror(L, arg,
+		      lua_pushfstring(L,
+				      "unknown option '%s'; there "
+				      "are: %s",
+				      lua_tostring(L, -2),
+				      lua_tostring(L, -1)));
+}
+
+void brim__lua_check_options(lua_State *L, int arg, const char *const *names)
+{
+	if (lua_isnoneornil(L, arg))
+		return;
+	luaL_checktype(L, arg, LUA_TTABLE);
+	for (lua_pushnil(L); lua_next(L, arg); lua_pop(L, 1)) {
+		const char *const *n = names;
+		int is_string = lua_type(L, -2) == LUA_TSTRING;
+
+		while (*n && !(is_string && !strcmp(lua_tostring(L, -2), *n)))
+			n++;
+		if (!*n)
+			unknown_option(L, arg, names);
+	}
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * main.h: what main.c, lua_core.c and the generated embedded.c share.
+ */
+#ifndef BRIM_MAIN_H
+#define BRIM_MAIN_H
+
+#include <signal.h>
+#include <stddef.h>
+
+/* A Lua file compiled in; the table ends with a NULL name. */
+struct brim__embedded {
+	const char *name;	/* as require takes it */
+	const char *text;
+	size_t len_bytes;
+};
+
+extern const struct brim__embedded brim__embedded[];
+
+/* Set by the executable's SIGINT handler, read and cleared by lua_core.c. */
+extern volatile sig_atomic_t brim__interrupted;
+
+#endif /* BRIM_MAIN_H */

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * run.c: the loop that keeps the queue full, whatever is being run, and the
+ * life of a run. Owns the batch, the slots' state and the mismatches. The kinds
+ * of run are in run_write.c, run_verify.c and scan.c.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "run.h"
+
+#define DEFAULT_DEPTH 128u
+#define DEFAULT_IO_BYTES (1u << 20)
+#define DEFAULT_MISMATCHES 16u
+/* Larger I/Os gain nothing and cost queue_depth buffers of that size. */
+#define IO_BYTES_MAX (64u << 20)
+#define MISMATCHES_MAX (1u << 20)
+
+/* ----------------------------------------------------------------- options */
+
+int brim__run_options(struct brim_run_options *out,
+		      const struct brim_run_options *o,
+		      const struct brim_device *d, struct brim_err *e)
+{
+	uint32_t align = BRIM__MAX(1u, d->info.align_bytes);
+
+	memset(out, 0, sizeof(*out));
+	if (o && !o->struct_bytes)
+		return brim__errf(e, -EINVAL, "open",
+				  "the options' struct_bytes is not set");
+	if (o)
+		memcpy(out, o, BRIM__MIN(o->struct_bytes, sizeof(*out)));
+	if (!out->queue_depth)
+		out->queue_depth = DEFAULT_DEPTH;
+	if (!out->max_io_bytes)
+		out->max_io_bytes = BRIM__MAX(DEFAULT_IO_BYTES, align);
+	if (!out->max_mismatches)
+		out->max_mismatches = DEFAULT_MISMATCHES;
+	if (out->max_io_bytes > IO_BYTES_MAX || out->max_io_bytes % align)
+		return brim__errf(e, -EINVAL, "open",
+				  "max_io_bytes %u: it is "
+				  "a multiple of %u, at most %u",
+				  out->max_io_bytes, align, IO_BYTES_MAX);
+	if (out->max_mismatches > MISMATCHES_MAX)
+		return brim__errf(e, -EINVAL, "open",
+				  "max_mismatches %u: at "
+				  "most %u",
+				  out->max_mismatches, MISMATCHES_MAX);
+	return 0;
+}
+
+/* ------------------------------------------------------------- create and
+ * close */
+
+void brim_run_close(struct brim_run *r)
+{
+	if (!r)
+		return;
+	brim__batch_close(r->batch);
+	brim_device_close(r->dev);
+	pthread_mutex_destroy(&r->lock);
+	free(r->kept);
+	free(r->redo);
+	free(r->reaped);
+	free(r->slots);
+	free(r);
+}
+
+static int run_alloc(struct brim_run *r, const struct brim_run_options *o)
+{
+	r->kept_max = o->max_mismatches;
+	r->kept = calloc(r->kept_max, sizeof(*r->kept));
+	r->slots = calloc(r->depth, sizeof(*r->slots));
+	r->reaped = calloc(r->depth, sizeof(*r->reaped));
+	/* No more ranges can fail than are in flight. */
+	r->redo = calloc(r->depth, sizeof(*r->redo));
+	return r->kept && r->slots && r->reaped && r->redo ? 0 : -ENOMEM;
+}
+
+int brim__run_create(struct brim_run **out, const struct brim__run_ops *ops,
+		     struct brim_device *d, uint32_t slot_bytes,
+		     const struct brim_run_options *o, struct brim_err *e)
+{
+	struct brim__batch_options bo = {
+		.engine = o->engine,
+		.queue_depth = o->queue_depth,
+		.threads = o->threads,
+		.slot_bytes = slot_bytes,
+		.check = ops->check,
+	};
+	struct brim_run *r;
+	int ret;
+
+	*out = NULL;
+	r = calloc(1, sizeof(*r));
+	if (!r)
+		return brim__err(e, -ENOMEM, "open", "run");
+	pthread_mutex_init(&r->lock, NULL);
+	r->ops = ops;
+	r->dev = d;
+	brim__device_hold(d);
+	bo.check_ctx = r;
+	ret = brim__batch_open(&r->batch, d, &bo, e);
+	if (ret < 0)
+		goto err;
+	r->depth = brim__batch_depth(r->batch);
+	ret = run_alloc(r, o);
+	if (ret < 0) {
+		brim__err(e, ret, "open", "run");
+		goto err;
+	}
+	if (ops->check && !brim__batch_moves_data(r->batch)) {
+		ret = brim__errf(e, -EINVAL, "open",
+				 "engine %s reads nothing,"
+				 " so there is nothing to compare",
+				 brim__batch_engine(r->batch));
+		goto err;
+	}
+	*out = r;
+	return 0;
+err:
+	brim_run_close(r);
+	return ret;
+}
+
+/* -------------------------------------------------------------------
+ * mismatches */
+
+void brim__run_mismatch(struct brim_run *r, const struct brim_mismatch *m)
+{
+	uint32_t k;
+
+	pthread_mutex_lock(&r->lock);
+	r->mismatches++;
+	/*
+	 * Completions come in any order; the lowest offsets are kept, so that
+	 * the same damage gives the same report.
+	 */
+	k = r->kept_count;
+	while (k && r->kept[k - 1].off_bytes > m->off_bytes)
+		k--;
+	if (k < r->kept_max) {
+		if (r->kept_count < r->kept_max)
+			r->kept_count++;
+		memmove(r->kept + k + 1, r->kept + k,
+			(r->kept_count - k - 1) * sizeof(*m));
+		r->kept[k] = *m;
+	}
+	pthread_mutex_unlock(&r->lock);
+}
+
+int brim_run_mismatch(const struct brim_run *r, size_t k,
+		      struct brim_mismatch *out)
+{
+	/* The lock is no part of what the run is. */
+	struct brim_run *w = (struct brim_run *)r;
+	int ret = -ENOENT;
+
+	pthread_mutex_lock(&w->lock);
+	if (k < r->kept_count) {
+		*out = r->kept[k];
+		ret = 0;
+	}
+	pthread_mutex_unlock(&w->lock);
+	return ret;
+}
+
+/* --------------------------------------------------------------------- the
+ * loop */
+
+static void run_begin_phase(struct brim_run *r, uint64_t now_ns)
+{
+	r->phase_ns = now_ns;
+	r->is_dry = false;
+	r->is_flushed = false;
+	if (r->plan)
+		brim__cursor_init(&r->cursor, r->plan, r->phase, r->io_bytes);
+}
+
+static void run_begin(struct brim_run *r)
+{
+	r->is_begun = true;
+	r->begun_ns = brim__now_ns();
+	brim__cpu_ns(&r->user_ns, &r->system_ns);
+	if (r->phase_count)
+		run_begin_phase(r, r->begun_ns);
+}
+
+/* Queues I/Os until the slots or the phase's I/Os run out. */
+static int run_fill(struct brim_run *r, struct brim_err *e)
+{
+	struct brim__io *io;
+	int ret = 0;
+
+	while (!r->is_dry && !ret && (io = brim__batch_get(r->batch))) {
+		if (r->ops->next(r, io)) {
+			ret = brim__batch_queue(r->batch, io, e);
+		} else {
+			r->is_dry = true;
+			brim__batch_put(r->batch, io);
+		}
+	}
+	return ret;
+}
+
+/*
+ * Nothing of the phase is left or in flight: flushes, then goes on to the next.
+ * 1, or 0 after the last.
+ */
+static int run_turn(struct brim_run *r, struct brim_err *e)
+{
+	uint64_t now_ns = brim__now_ns();
+	struct brim__io *io;
+
+	if (!r->is_flushed) {
+		r->is_flushed = true;
+		r->data_ns += now_ns - r->phase_ns;
+		if (r->ops->flushes) {
+			io = brim__batch_get(r->batch);
+			io->op = BRIM__FLUSH;
+			io->off_bytes = io->len_bytes = 0;
+			return brim__batch_queue(r->batch, io, e) ?: 1;
+		}
+	}
+	if (++r->phase < r->phase_count) {
+		run_begin_phase(r, now_ns);
+		return 1;
+	}
+	r->is_finished = true;
+	r->end_ns = now_ns;
+	return 0;
+}
+
+/* until_ns 0: to the end. 1: more to do, 0: finished. */
+static int run_loop(struct brim_run *r, uint64_t until_ns, struct brim_err *e)
+{
+	int ret, got, k;
+
+	do {
+		ret = run_fill(r, e);
+		if (ret < 0)
+			return ret;
+		got = brim__batch_reap(r->batch, 1, r->reaped, r->depth, e);
+		if (got < 0)
+			return got;
+		for (k = 0; k < got; k++) {
+			if (r->reaped[k]->op != BRIM__FLUSH)
+				r->ops->done(r, r->reaped[k]);
+			brim__batch_put(r->batch, r->reaped[k]);
+		}
+		if (r->is_dry && !brim__batch_in_flight(r->batch)) {
+			ret = run_turn(r, e);
+			if (ret <= 0)
+				return ret;
+		}
+	} while (!until_ns || brim__batch_stats(r->batch)->now_ns < until_ns);
+	return 1;
+}
+
+int brim_run_step(struct brim_run *r, uint64_t budget_ns,
+		  struct brim_run_stats *st, struct brim_err *e)
+{
+	int ret = 0;
+
+	if (!r->is_begun)
+		run_begin(r);
+	if (!r->phase_count)
+		r->is_finished = true;
+	if (!r->is_finished)
+		ret = run_loop(r, budget_ns ? brim__now_ns() + budget_ns : 0,
+			       e);
+	if (st)
+		brim__run_stats(r, st);
+	return ret;
+}

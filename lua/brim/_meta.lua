@@ -1,0 +1,378 @@
+---@meta
+-- brim._meta: what C gives Lua, declared for editors, for help() and for the manual. No code runs.
+-- Sizes are bytes, as integers or as texts like "8191p". A local stands for a handle's class; its
+-- name is that of the C metatable.
+
+---What the process, the terminal and the build are like; sizes; the ways to make handles.
+local core = {}
+
+---Parse the text of a size: "4096", "8191p", "7EiB".
+---@param text string
+---@return integer? n_bytes
+---@return brim.Error? err
+function core.parse_bytes(text) end
+
+---Format a size with the largest suffix that keeps it exact.
+---@param n_bytes integer
+---@return string
+function core.format_bytes(n_bytes) end
+
+---Add two integers; nil on overflow.
+---@param a integer
+---@param b integer
+---@return integer? sum
+function core.add(a, b) end
+
+---Multiply two integers; nil on overflow.
+---@param a integer
+---@param b integer
+---@return integer? product
+function core.mul(a, b) end
+
+---Read what this process has used so far: user_cpu_s, system_cpu_s, peak_rss_bytes.
+---@return { user_cpu_s: number, system_cpu_s: number, peak_rss_bytes: integer }
+function core.process_usage() end
+
+---Read a clock that only goes forward, in seconds.
+---@return number
+function core.monotonic_s() end
+
+---Is a file descriptor a terminal?
+---@param fd integer
+---@return boolean
+function core.isatty(fd) end
+
+---Get the width of the terminal at a file descriptor; 80 where it does not say.
+---@param fd integer
+---@return integer
+function core.columns(fd) end
+
+---Does the process have root's effective user id?
+---@return boolean
+function core.is_root() end
+
+---Has SIGINT come since the last clear_interrupt? Only the `brim` executable listens to it.
+---@return boolean
+function core.interrupted() end
+
+---Forget an interrupt.
+function core.clear_interrupt() end
+
+---Ask the kernel whether this process may use io_uring.
+---@return true? ok
+---@return string? why
+function core.probe_uring() end
+
+---Count the handles that are open.
+---@return integer
+function core.open_handles() end
+
+---Open a target; brim.device.open checks its options and is what scripts call.
+---@param path string
+---@param o? brim.DeviceOpts
+---@return brim.Device? device
+---@return brim.Error? err
+function core.device_open(path, o) end
+
+---Open a device that discards what is written and reads as zeros.
+---@param size_bytes integer|string
+---@return brim.Device? device
+---@return brim.Error? err
+function core.device_null(size_bytes) end
+
+---Declare an on-disk structure; brim.layout.struct is what scripts call. Raises for a wrong one.
+---@param o table name, size_bytes, extensible, checksum, fields
+---@return userdata layout
+function core.layout_new(o) end
+
+---Begin a plan; brim.plan is what scripts call.
+---@param name string
+---@param size_bytes integer|string
+---@return userdata? plan_handle
+---@return brim.Error? err
+function core.plan_new(name, size_bytes) end
+
+---Begin a stamp: bytes that are traced once and rendered for any instance.
+---@return userdata? stamp
+---@return brim.Error? err
+function core.stamp_new() end
+
+---Load an image file as a sealed plan. Runs no code from it.
+---@param path string
+---@return userdata? plan_handle
+---@return brim.Error? err
+function core.image_load(path) end
+
+---Begin a scan: what must hold at every instance.
+---@return userdata? scan_handle
+---@return brim.Error? err
+function core.scan_new() end
+
+---Prepare to write a sealed plan to a device, or to compare the device with it. Plan and device
+---stay open as long as the run.
+---@param plan userdata a plan_handle
+---@param target brim.Device
+---@param mode "write"|"verify"
+---@param o? table engine, queue_depth, max_io_bytes, threads, max_mismatches
+---@return brim.RunHandle? run
+---@return brim.Error? err
+function core.run_open(plan, target, mode, o) end
+
+---Prepare to read and check the instances of a scan.
+---@param scan userdata a scan_handle
+---@param target brim.Device
+---@param o table offset_bytes, stride_bytes, count, and the options of run_open
+---@return brim.RunHandle? run
+---@return brim.Error? err
+function core.scan_open(scan, target, o) end
+
+---Make a random UUID: 16 bytes.
+---@return string
+function core.uuid_generate() end
+
+---An open target: a file, a block device, an image file, or nothing.
+---@class brim.Device
+local device = {}
+
+---Tell the facts: kind, path, size_bytes, logical_sector_bytes, physical_sector_bytes,
+---min_io_bytes, opt_io_bytes, align_bytes, is_rotational (absent: not known), is_direct,
+---is_writable.
+---@return table
+function device:info() end
+
+---Read a range.
+---@param off_bytes integer
+---@param len_bytes integer
+---@return string? bytes
+---@return brim.Error? err
+function device:read(off_bytes, len_bytes) end
+
+---Write a string.
+---@param off_bytes integer
+---@param bytes string
+---@return integer? written_bytes
+---@return brim.Error? err
+function device:write(off_bytes, bytes) end
+
+---Make a range zero without carrying the zeros.
+---@param off_bytes integer
+---@param len_bytes integer
+---@return true? ok
+---@return brim.Error? err
+function device:zero(off_bytes, len_bytes) end
+
+---Tell a block device that a range is unused; its content is then unknown.
+---@param off_bytes integer
+---@param len_bytes integer
+---@return true? ok
+---@return brim.Error? err
+function device:discard(off_bytes, len_bytes) end
+
+---Wait until what was written is on stable storage.
+---@return true? ok
+---@return brim.Error? err
+function device:flush() end
+
+---Close it; any number of times.
+---@return true
+function device:close() end
+
+---A declared on-disk structure.
+local layout = {}
+
+---Count the elements of a field in a structure of a size.
+---@param field integer number of the field, from 1
+---@param size_bytes integer
+---@return integer
+function layout:elements(field, size_bytes) end
+
+---Decode a structure out of a string; also tells whether its checksum holds.
+---@param bytes string
+---@param off_bytes? integer where it begins, default 0
+---@param size_bytes? integer default the structure's
+---@return table fields
+---@return boolean is_intact
+function layout:decode(bytes, off_bytes, size_bytes) end
+
+---What one instance of a group holds, with a symbolic index; sealed it is immutable.
+local stamp = {}
+
+---Add a region of zeros.
+---@param off_bytes integer relative to the instance
+---@param len_bytes integer
+---@param label string for messages
+---@return true? ok
+---@return brim.Error? err
+function stamp:region(off_bytes, len_bytes, label) end
+
+---Place a structure with its defaults and its checksum.
+---@param structure userdata a layout
+---@param off_bytes integer
+---@param size_bytes integer
+---@return true? ok
+---@return brim.Error? err
+function stamp:place(structure, off_bytes, size_bytes) end
+
+---Set bytes that are the same in every instance.
+---@param off_bytes integer
+---@param bytes string
+---@return true? ok
+---@return brim.Error? err
+function stamp:set_bytes(off_bytes, bytes) end
+
+---Set an integer to base + step * i.
+---@param off_bytes integer
+---@param width_bytes integer 1, 2, 4 or 8
+---@param endian "big"|"little"
+---@param base integer
+---@param step integer
+---@param field string for messages
+---@return true? ok
+---@return brim.Error? err
+function stamp:set_int(off_bytes, width_bytes, endian, base, step, field) end
+
+---End the tracing: checks every value's range over the instances.
+---@param first integer
+---@param count integer
+---@return true? ok
+---@return brim.Error? err
+function stamp:seal(first, count) end
+
+---Render the first extent of an instance.
+---@param i integer
+---@return string bytes
+function stamp:render(i) end
+
+---Release it; any number of times. A plan that took it over owns it.
+function stamp:close() end
+
+---What every byte of a volume shall be, in phases; brim.plan wraps it.
+local plan_handle = {}
+
+---Begin a phase: what follows is written once all before it is on stable storage.
+---@param name string
+---@return true? ok
+---@return brim.Error? err
+function plan_handle:phase(name) end
+
+---Make a range zero.
+---@param off_bytes integer
+---@param len_bytes integer
+---@param name string
+---@return true? ok
+---@return brim.Error? err
+function plan_handle:zero(off_bytes, len_bytes, name) end
+
+---Lay the instances of a sealed stamp, which the plan owns from here on.
+---@param instances userdata the stamp
+---@param off_bytes integer where instance 0 is
+---@param stride_bytes integer from one instance to the next
+---@param name string
+---@param groups boolean they count as groups in reports
+---@return true? ok
+---@return brim.Error? err
+function plan_handle:each(instances, off_bytes, stride_bytes, name, groups) end
+
+---Set a text that travels with the plan; nil clears it.
+---@param key string
+---@param text? string
+---@return true? ok
+---@return brim.Error? err
+function plan_handle:set_note(key, text) end
+
+---Read a note.
+---@param key string
+---@return string? text
+function plan_handle:note(key) end
+
+---End the building; checks overlaps and the size.
+---@return true? ok
+---@return brim.Error? err
+function plan_handle:seal() end
+
+---Count what running it amounts to: phases, pieces, groups, writes, write_bytes, zero_ranges,
+---zero_bytes, align_bytes.
+---@param max_io_bytes integer
+---@return table
+function plan_handle:totals(max_io_bytes) end
+
+---Describe a piece: phase, name, is_zero, is_groups, off_bytes, len_bytes, stride_bytes, first,
+---count, hidden, extents, regions; nil past the last.
+---@param i integer from 1
+---@return table?
+function plan_handle:piece(i) end
+
+---Read what a range of the volume shall be.
+---@param off_bytes integer
+---@param len_bytes integer at most 1 GiB
+---@return string? bytes
+---@return brim.Error? err
+function plan_handle:read(off_bytes, len_bytes) end
+
+---Save it as an image file of a few KiB.
+---@param path string
+---@return true? ok
+---@return brim.Error? err
+function plan_handle:save(path) end
+
+---Tell its name and size.
+---@return string name
+---@return integer size_bytes
+function plan_handle:info() end
+
+---Release it; any number of times.
+function plan_handle:close() end
+
+---What must hold at every instance of a group; brim.scan wraps it.
+local scan_handle = {}
+
+---Expect a structure whose checksum holds.
+---@param structure userdata a layout
+---@param off_bytes integer
+---@param size_bytes integer
+---@return true? ok
+---@return brim.Error? err
+function scan_handle:expect_layout(structure, off_bytes, size_bytes) end
+
+---Expect an integer to be base + step * i, compared in its width.
+---@param off_bytes integer
+---@param width_bytes integer 1, 2, 4 or 8
+---@param endian "big"|"little"
+---@param base integer
+---@param step integer
+---@param structure string for messages
+---@param field string for messages
+---@return true? ok
+---@return brim.Error? err
+function scan_handle:expect_int(off_bytes, width_bytes, endian, base, step, structure, field) end
+
+---A write, a verify or a scan under way; brim.run.drive takes it to its end.
+---@class brim.RunHandle
+local run = {}
+
+---Work for a while: is there more to do, and the counters so far, in the fields of struct
+---brim_run_stats. The table is the same each time.
+---@param budget_s? number about how long; 0 or none: to the end
+---@return boolean? more
+---@return table|brim.Error stats
+function run:step(budget_s) end
+
+---Get the k-th difference that was kept: off_bytes, group, piece, what, expected, found.
+---@param k integer from 1
+---@return brim.Mismatch?
+function run:mismatch(k) end
+
+---Wait for what is in flight and release it; any number of times.
+---@return true
+function run:close() end
+
+---One difference that a verify or a scan found.
+---@class brim.Mismatch
+---@field off_bytes integer on the device
+---@field group integer number of the instance
+---@field piece string the plan's piece, or the scan's structure
+---@field what string the structure, or the field
+---@field expected integer a byte for verify, a value for scan
+---@field found integer
+
+return core

@@ -1,0 +1,67 @@
+-- brim.bytes: sizes in bytes (STYLE B6): reads "8191p", writes "8191 PiB"; checked arithmetic. The
+-- parser is the core's. Called by option checking and by whoever prints sizes. Powers of 1024,
+-- always.
+local core = require "brim.core"
+
+local M = {}
+
+-- A double tells integers apart up to here (53 bits of mantissa).
+local FLOAT_EXACT_MAX <const> = 1 << 53
+
+---Read a size: an integer, an integral float up to 2^53, or a text of digits with one of k m g t p
+---e and optionally iB. Nil and the reason for anything else.
+---@param v any
+---@return integer? n_bytes
+---@return string? why
+function M.check(v)
+  if type(v) == "string" then
+    local n, err = core.parse_bytes(v)
+    return n, err and tostring(err)
+  elseif type(v) ~= "number" then
+    return nil, ("expected a size like '8191p', got a %s"):format(type(v))
+  elseif v < 0 then
+    return nil, ("%s: a size cannot be negative; 2^63 and more wrap around in Lua"):format(v)
+  elseif math.type(v) == "integer" then
+    return v
+  elseif v > FLOAT_EXACT_MAX or v ~= v then
+    return nil, ("%s is an inexact float; use an integer like 1 << 60, or '1e'"):format(v)
+  end
+  local n = math.tointeger(v)
+  return n, not n and ("%s is a fraction of a byte; use // to divide"):format(v) or nil
+end
+
+---Parse the text of a size; raises for anything that is none.
+---@param text string
+---@return integer n_bytes
+function M.parse(text)
+  local n, why = M.check(text)
+  if not n then
+    error("brim.bytes.parse: " .. why, 2)
+  end
+  return n
+end
+
+---Format a size with the largest suffix that keeps it exact: "8191 PiB", "4097".
+---@param n_bytes integer
+---@return string
+function M.format(n_bytes)
+  return core.format_bytes(n_bytes)
+end
+
+---Add two sizes; nil when the sum does not fit into 63 bits.
+---@param a_bytes integer
+---@param b_bytes integer
+---@return integer? sum_bytes
+function M.add(a_bytes, b_bytes)
+  return core.add(a_bytes, b_bytes)
+end
+
+---Multiply two integers; nil when the product does not fit into 63 bits.
+---@param a integer
+---@param b integer
+---@return integer? product
+function M.mul(a, b)
+  return core.mul(a, b)
+end
+
+return M

@@ -1,0 +1,53 @@
+-- brim.device: opens targets: files, block devices, image files, and the null device for measuring.
+-- What cannot be a target is refused before anything is written. Called by plan, scan and recipes.
+-- The handle's methods are the core's: info, read, write, zero, discard, flush, close.
+local core = require "brim.core"
+local errors = require "brim.error"
+local opts = require "brim.opts"
+
+local M = {}
+
+---@class brim.DeviceOpts
+---@field write? boolean open for writing; refuses what is in use or carries another filesystem
+---@field create? boolean make a missing regular file
+---@field force? boolean accept a target that carries a filesystem; never one that is in use
+---@field direct? boolean past the page cache for regular files too
+---@field buffered? boolean through the page cache for block devices too
+---@field raw? boolean take an image file for the small regular file it is
+---@field min_size_bytes? integer|string the least size; regular files are extended to it
+---@field max_size_bytes? integer|string
+
+local SCHEMA = {
+  write = { type = "bool", doc = "open for writing" },
+  create = { type = "bool", doc = "make a missing regular file" },
+  force = { type = "bool", doc = "accept a target that carries a filesystem" },
+  direct = { type = "bool", doc = "past the page cache for regular files too" },
+  buffered = { type = "bool", doc = "through the page cache for block devices too" },
+  raw = { type = "bool", doc = "take an image file for the small regular file it is" },
+  min_size_bytes = { type = "bytes", doc = "the least size; regular files are extended to it" },
+  max_size_bytes = { type = "bytes", doc = "the largest size" },
+}
+
+---Open a target. Without `write` it is read-only.
+---@param path string
+---@param o? brim.DeviceOpts
+---@return brim.Device? device to be closed by the caller
+---@return brim.Error? err with `usage` set where the target was refused
+function M.open(path, o)
+  o = opts.check(o, SCHEMA, "brim.device.open")
+  local device, err = core.device_open(path, o)
+  if not device then
+    return nil, errors.refused(err)
+  end
+  return device
+end
+
+---Open a device with nothing behind it: writes are discarded, reads give zeros.
+---@param size_bytes integer|string
+---@return brim.Device? device
+---@return brim.Error? err
+function M.null(size_bytes)
+  return core.device_null(size_bytes)
+end
+
+return M

@@ -1,0 +1,47 @@
+-- brim: what `require "brim"` gives: constants, and the modules below, loaded when first used.
+local bytes = require "brim.bytes"
+local core = require "brim.core"
+
+local M = {
+  VERSION = core.version,
+  MAX_BYTES = math.maxinteger,
+  KiB = 1 << 10,
+  MiB = 1 << 20,
+  GiB = 1 << 30,
+  TiB = 1 << 40,
+  PiB = 1 << 50,
+  EiB = 1 << 60,
+  bytes = bytes,
+}
+
+-- Loaded on first use, so that a script pays for what it uses.
+M._submodules = {
+  device = true,
+  error = true,
+  help = true,
+  json = true,
+  layout = true,
+  opts = true,
+  plan = true,
+  pretty = true,
+  progress = true,
+  recipe = true,
+  run = true,
+  scan = true,
+  uuid = true,
+  xfs = true,
+}
+
+M._debug = {
+  open_handles = core.open_handles,
+}
+
+return setmetatable(M, {
+  __index = function(t, name)
+    if t._submodules[name] then
+      local module = require("brim." .. name)
+      rawset(t, name, module)
+      return module
+    end
+  end,
+})

@@ -1,0 +1,364 @@
+-- brim.plan: what every byte of a volume shall be, said once. Building and asking is pure; write, verify
+-- and save are what can be done with it. Called by filesystems' format.lua and by scripts.
+--
+--   local p = brim.plan { name = "tiny", size_bytes = 64 * brim.MiB, group_bytes = brim.MiB }
+--   p:each(64, function(i) return header:at(0) { number = i } end)
+--   print(p)   p:write("tiny.img")   p:save("tiny.brim")
+local bytes = require "brim.bytes"
+local core = require "brim.core"
+local device = require "brim.device"
+local layout = require "brim.layout"
+local opts = require "brim.opts"
+local run = require "brim.run"
+local symbol = require "brim.symbol"
+
+local M = {}
+
+---@class brim.Plan
+---@field handle userdata
+---@field name string
+---@field size_bytes integer
+---@field group_bytes? integer
+local Plan = {}
+Plan.__index = Plan
+Plan.__name = "brim.plan"
+
+local SCHEMA = {
+  name = { type = "string", default = "plan", doc = "what it makes, for messages" },
+  size_bytes = { type = "bytes", required = true, doc = "size of the volume" },
+  group_bytes = { type = "bytes", doc = "distance from one group to the next, for each and group" },
+}
+
+local EACH_SCHEMA = {
+  name = { type = "string", doc = "of the piece; default its first structure's" },
+  first = { type = "int", default = 0, min = 0, doc = "number of the first instance" },
+  offset_bytes = { type = "bytes", default = 0, doc = "where instance 0 is, or would be" },
+  stride_bytes = { type = "bytes", doc = "from one instance to the next; default group_bytes" },
+  groups = { type = "bool", default = true, doc = "instances count as groups in reports" },
+}
+
+---What runs of plans and scans take, beside where and what.
+M.ENGINE_SCHEMA = {
+  engine = { type = "string", default = "auto", doc = "auto, uring, sync, null or fault:SPEC" },
+  queue_depth = { type = "int", default = 128, min = 1, max = 4096, doc = "I/Os in flight" },
+  max_io_bytes = { type = "bytes", default = "1m", doc = "largest I/O" },
+  threads = { type = "int", default = 0, min = 0, max = 1024,
+    doc = "of the sync engine; 0: what fits the target" },
+  max_mismatches = { type = "int", default = 16, min = 1, max = 65536,
+    doc = "differences kept in full" },
+  progress = run.SCHEMA.progress,
+  progress_interval_s = run.SCHEMA.progress_interval_s,
+}
+
+local function with(...)
+  local schema = {}
+  for _, part in ipairs { ... } do
+    for name, spec in pairs(part) do
+      schema[name] = spec
+    end
+  end
+  return schema
+end
+
+local WRITE_SCHEMA = with(M.ENGINE_SCHEMA, {
+  force = { type = "bool", doc = "overwrite a target that carries another filesystem" },
+  direct = { type = "bool", doc = "past the page cache for regular files too" },
+  buffered = { type = "bool", doc = "through the page cache for block devices too" },
+})
+
+-- Raises what the core refused, at the line of the script.
+local function must(ok, err, level)
+  if not ok then
+    error(err.message, (level or 1) + 2)
+  end
+  return ok
+end
+
+---Begin a plan for a volume of a size.
+---@param o { name?: string, size_bytes: integer|string, group_bytes?: integer|string }
+---@return brim.Plan
+function M.new(o)
+  o = opts.check(o, SCHEMA, "brim.plan")
+  local handle = must(core.plan_new(o.name, o.size_bytes))
+  return setmetatable({ handle = handle, name = o.name, size_bytes = o.size_bytes,
+    group_bytes = o.group_bytes }, Plan)
+end
+
+---Load a plan from an image file. Runs no code from it.
+---@param path string
+---@return brim.Plan? plan
+---@return brim.Error? err
+function M.load(path)
+  local handle, err = core.image_load(path)
+  if not handle then
+    return nil, err
+  end
+  local name, size_bytes = handle:info()
+  return setmetatable({ handle = handle, name = name, size_bytes = size_bytes, sealed = true }, Plan)
+end
+
+---Begin a phase: what follows is written once all before it is on stable storage.
+---@param name string
+---@return brim.Plan self
+function Plan:phase(name)
+  must(self.handle:phase(name))
+  return self
+end
+
+---Make a range zero.
+---@param off_bytes integer
+---@param len_bytes integer
+---@param name? string
+---@return brim.Plan self
+function Plan:zero(off_bytes, len_bytes, name)
+  must(self.handle:zero(off_bytes, len_bytes, name or "zeros"))
+  return self
+end
+
+-- Placed structures come as several results, as lists, or both.
+local function flatten(list, ...)
+  for i = 1, select("#", ...) do
+    local v = select(i, ...)
+    if layout.is_placed(v) then
+      list[#list + 1] = v
+    elseif type(v) == "table" and getmetatable(v) == nil then
+      flatten(list, table.unpack(v))
+    elseif v ~= nil then
+      error(("expected structures placed with layout:at, got %s"):format(type(v)), 0)
+    end
+  end
+  return list
+end
+
+-- Stamps placed structures for a range of instances; raises at `level` above its caller.
+local function make_stamp(placed, first, count, level)
+  local stamp = must(core.stamp_new())
+  local ok, err = pcall(function()
+    for _, p in ipairs(placed) do
+      layout.stamp(stamp, p)
+    end
+    local sealed, why = stamp:seal(first, count)
+    if not sealed then
+      error(why.message, 0)
+    end
+  end)
+  if not ok then
+    stamp:close()
+    error(err, level + 1)
+  end
+  return stamp
+end
+
+local function lay(self, placed, first, count, o)
+  if #placed == 0 then
+    error("a piece needs at least one structure", 3)
+  end
+  local name = o.name or placed[1].layout and placed[1].layout.name or placed[1].label
+  local stamp = make_stamp(placed, first, count, 3)
+  must(self.handle:each(stamp, o.offset_bytes, o.stride_bytes or 0, name, o.groups), nil, 2)
+  return self
+end
+
+---Lay structures over a range of groups: `trace` is called once, with the symbolic group number, and
+---returns structures placed relative to the group's start. Options: name, first, offset_bytes,
+---stride_bytes (default: the plan's group_bytes), groups.
+---@param count integer
+---@param trace fun(index: brim.Index): ...
+---@param o? table
+---@return brim.Plan self
+function Plan:each(count, trace, o)
+  if math.type(count) ~= "integer" or count < 1 or type(trace) ~= "function" then
+    error("plan:each takes a count of 1 or more and a function", 2)
+  end
+  o = opts.check(o, EACH_SCHEMA, "plan:each")
+  o.stride_bytes = o.stride_bytes or self.group_bytes
+  if not o.stride_bytes then
+    error("plan:each needs stride_bytes, or a plan with group_bytes", 2)
+  end
+  return lay(self, flatten({}, trace(symbol.new())), o.first, count, o)
+end
+
+---Lay structures over one group, placed relative to its start; it counts as a group. Covers what `each`
+---laid there, which it must cover whole.
+---@param number integer
+---@param ... brim.Placed|brim.Placed[]
+---@return brim.Plan self
+function Plan:group(number, ...)
+  if not self.group_bytes then
+    error("plan:group needs a plan with group_bytes", 2)
+  end
+  return lay(self, flatten({}, ...), number, 1, { name = ("group %d"):format(number),
+    offset_bytes = 0, stride_bytes = self.group_bytes, groups = true })
+end
+
+---Lay structures at their offsets on the volume.
+---@param ... brim.Placed|brim.Placed[]
+---@return brim.Plan self
+function Plan:put(...)
+  return lay(self, flatten({}, ...), 0, 1, { offset_bytes = 0, stride_bytes = 0, groups = false })
+end
+
+---Read or set a note: a text that travels with the plan and its image file.
+---@param key string
+---@param value? string
+---@return string|brim.Plan|nil
+function Plan:note(key, value)
+  if value == nil then
+    return self.handle:note(key)
+  end
+  must(self.handle:set_note(key, value))
+  return self
+end
+
+---End the building, checking overlaps. Everything below does it on its own.
+---@return brim.Plan self
+function Plan:seal()
+  if not self.sealed then
+    must(self.handle:seal())
+    self.sealed = true
+  end
+  return self
+end
+
+---What bytes [off, off+len) of the volume shall be.
+---@param off_bytes integer
+---@param len_bytes integer
+---@return string? bytes
+---@return brim.Error? err
+function Plan:read(off_bytes, len_bytes)
+  return self:seal().handle:read(off_bytes, len_bytes)
+end
+
+---What running the plan amounts to: phases, pieces, groups, writes, write_bytes, zero_ranges,
+---zero_bytes, align_bytes.
+---@param max_io_bytes? integer default 1 MiB
+---@return table
+function Plan:totals(max_io_bytes)
+  return self:seal().handle:totals(max_io_bytes or 1 << 20)
+end
+
+---All pieces in order: phase, name, is_zero, off_bytes, len_bytes, stride_bytes, first, count, hidden,
+---extents, regions (label, off_bytes, len_bytes).
+---@return table[]
+function Plan:pieces()
+  self:seal()
+  local list = {}
+  repeat
+    list[#list + 1] = self.handle:piece(#list + 1)
+  until not self.handle:piece(#list + 1)
+  return list
+end
+
+---Save as an image file of a few KiB: opened again it is a read-only device.
+---@param path string
+---@return true? ok
+---@return brim.Error? err
+function Plan:save(path)
+  return self:seal().handle:save(path)
+end
+
+local function drive(self, target, mode, o)
+  local engine = {}
+  for name in pairs(M.ENGINE_SCHEMA) do
+    engine[name] = o[name]
+  end
+  engine.progress, engine.progress_interval_s = nil, nil
+  local handle <close>, err = core.run_open(self:seal().handle, target, mode, engine)
+  if not handle then
+    return nil, err
+  end
+  return run.drive(handle, { progress = o.progress, progress_interval_s = o.progress_interval_s })
+end
+
+---Write the plan to a target: a path or an open device. Options: engine, queue_depth, max_io_bytes,
+---threads, progress, force, direct, buffered.
+---@param target string|brim.Device
+---@param o? table
+---@return brim.RunResult? result
+---@return brim.Error? err
+function Plan:write(target, o)
+  o = opts.check(o, WRITE_SCHEMA, "plan:write")
+  if type(target) ~= "string" then
+    return drive(self, target, "write", o)
+  end
+  self:seal()
+  local opened <close>, err = device.open(target, { write = true, create = true, force = o.force,
+    direct = o.direct, buffered = o.buffered, min_size_bytes = self.size_bytes })
+  if not opened then
+    return nil, err
+  end
+  return drive(self, opened, "write", o)
+end
+
+---Compare a target with the plan; result.mismatch_count says how many I/Os differ, and
+---result.mismatches where the first of them do.
+---@param target string|brim.Device
+---@param o? table
+---@return brim.RunResult? result
+---@return brim.Error? err
+function Plan:verify(target, o)
+  o = opts.check(o, WRITE_SCHEMA, "plan:verify")
+  if type(target) ~= "string" then
+    return drive(self, target, "verify", o)
+  end
+  local opened <close>, err = device.open(target, { direct = o.direct, buffered = o.buffered })
+  if not opened then
+    return nil, err
+  end
+  return drive(self, opened, "verify", o)
+end
+
+local function explain_piece(p)
+  if p.is_zero then
+    return ("    zeros  %-18s %s at %s"):format(p.name, bytes.format(p.len_bytes),
+      bytes.format(p.off_bytes))
+  end
+  local labels = {}
+  for i, r in ipairs(p.regions) do
+    labels[i] = r.label
+  end
+  local laid = p.count - p.hidden
+  local where = p.count == 1
+    and ("at %s"):format(bytes.format(p.off_bytes + p.stride_bytes * p.first
+      + p.regions[1].off_bytes))
+    or ("%d .. %d, one every %s%s"):format(p.first, p.first + p.count - 1,
+      bytes.format(p.stride_bytes),
+      p.hidden > 0 and (", %d of them laid below"):format(p.hidden) or "")
+  return ("    %-6d %-18s %s: %s in %d I/O%s, %s"):format(laid, p.name, where,
+    bytes.format(p.len_bytes), p.extents, p.extents == 1 and "" or "s",
+    table.concat(labels, " ", 1, math.min(#labels, 12)) .. (#labels > 12 and " ..." or ""))
+end
+
+---Explain the plan in words: phases, pieces, what they amount to.
+---@return string
+function Plan:explain()
+  local t = self:totals()
+  local lines = { ("plan '%s': %s, %d groups, %d writes of %s in all, %s zeroed"):format(self.name,
+    bytes.format(self.size_bytes), t.groups, t.writes, bytes.format(t.write_bytes),
+    bytes.format(t.zero_bytes)) }
+  local phase
+  for _, p in ipairs(self:pieces()) do
+    if p.phase ~= phase then
+      phase = p.phase
+      lines[#lines + 1] = ("  phase '%s'"):format(phase)
+    end
+    lines[#lines + 1] = explain_piece(p)
+  end
+  return table.concat(lines, "\n")
+end
+
+Plan.__tostring = Plan.explain
+
+---Release the plan. Also done when it is collected.
+function Plan:close()
+  self.handle:close()
+end
+
+Plan.__close = Plan.close
+
+-- brim.plan { ... } is brim.plan.new { ... }.
+return setmetatable(M, {
+  __call = function(_, o)
+    return M.new(o)
+  end,
+})

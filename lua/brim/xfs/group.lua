@@ -1,0 +1,109 @@
+-- brim.xfs.group: the headers and tree roots of one group, as placed structures. Called by format, with a
+-- number or with the symbolic index: nothing here may ask which group it is; the space says what differs.
+local layout = require "brim.layout"
+local ondisk = require "brim.xfs.ondisk"
+
+local M = {}
+
+local SECTOR_LOG2 <const> = 9 -- "daddr" unit of blkno
+
+local function records(space, by_size)
+  local recs = {}
+  for i, e in ipairs(space.free) do
+    recs[i] = { startblock = e.start, blockcount = e.blocks }
+  end
+  if by_size then
+    table.sort(recs, function(a, b)
+      return a.blockcount < b.blockcount
+        or (a.blockcount == b.blockcount and a.startblock < b.startblock)
+    end)
+  end
+  return recs
+end
+
+-- The root chunk's records: 64 inodes each, the first three of the first one in use.
+local function inode_records(g)
+  local recs = {}
+  for n = 0, g.inode_chunk_inodes // 64 - 1 do
+    local free = n == 0 and 61 or 64
+    recs[n + 1] = { startino = g.root_ino + 64 * n, freecount = free,
+      free = n == 0 and ~7 or -1, count = g.sparse and 64 or nil }
+  end
+  return recs
+end
+
+local function owner_records(space)
+  local recs = {}
+  for i, o in ipairs(space.owners) do
+    recs[i] = { startblock = o.start, blockcount = o.blocks, owner = o.owner }
+  end
+  return recs
+end
+
+-- The leaf roots of all trees, in block order.
+local function trees(g, ag, space, has_inodes)
+  local inode_recs = has_inodes and inode_records(g) or {}
+  local list = {}
+  local function root(tree, block, recs)
+    if block then
+      list[#list + 1] = tree:at(block << g.block_log2, g.block_bytes) { numrecs = #recs,
+        recs = recs, owner = ag, uuid = g.uuid,
+        blkno = ag * (g.ag_bytes >> SECTOR_LOG2) + (block << (g.block_log2 - SECTOR_LOG2)) }
+    end
+  end
+  root(ondisk.bnobt, g.bno_block, records(space, false))
+  root(ondisk.cntbt, g.cnt_block, records(space, true))
+  root(g.sparse and ondisk.inobt or ondisk.inobt_full, g.inobt_block, inode_recs)
+  root(g.sparse and ondisk.finobt or ondisk.finobt_full, g.finobt_block, inode_recs)
+  root(ondisk.rmapbt, g.rmapbt_block, g.rmapbt_block and owner_records(space))
+  root(ondisk.refcountbt, g.refcountbt_block, {})
+  return list
+end
+
+local function agf(g, ag, space)
+  return ondisk.agf:at(g.sector_bytes, g.sector_bytes) { seqno = ag, length = space.length_blocks,
+    bno_root = g.bno_block, cnt_root = g.cnt_block, rmap_root = g.rmapbt_block,
+    bno_level = 1, cnt_level = 1, rmap_level = g.rmapbt and 1 or nil,
+    flfirst = 1, fllast = #space.agfl, flcount = #space.agfl,
+    freeblks = space.free_blocks, longest = space.longest_blocks, uuid = g.uuid,
+    rmap_blocks = g.rmapbt and 1 or nil, refcount_blocks = g.reflink and 1 or nil,
+    refcount_root = g.refcountbt_block, refcount_level = g.reflink and 1 or nil }
+end
+
+local function agi(g, ag, space, has_inodes)
+  return ondisk.agi:at(2 * g.sector_bytes, g.sector_bytes) { seqno = ag,
+    length = space.length_blocks, root = g.inobt_block, level = 1, uuid = g.uuid,
+    count = has_inodes and g.inode_chunk_inodes or nil,
+    freecount = has_inodes and g.inode_chunk_inodes - 3 or nil,
+    newino = has_inodes and g.root_ino or nil,
+    free_root = g.finobt_block, free_level = g.finobt and 1 or nil,
+    iblocks = g.inobtcount and 1 or nil, fblocks = g.inobtcount and g.finobt and 1 or nil }
+end
+
+local function agfl(g, ag, space)
+  local bno = { ondisk.NULL_AG_BLOCK }
+  for i, block in ipairs(space.agfl) do
+    bno[i + 1] = block
+  end
+  return ondisk.agfl:at(3 * g.sector_bytes, g.sector_bytes) { seqno = ag, uuid = g.uuid, bno = bno }
+end
+
+---The headers and tree roots of a group but for its superblock, as one range of bytes.
+---@param g brim.xfs.Geometry
+---@param ag integer|brim.Index
+---@param space brim.xfs.Space
+---@param has_inodes boolean whether it holds the root inode chunk
+---@return brim.Placed[]
+function M.headers(g, ag, space, has_inodes)
+  local list = { agf(g, ag, space), agi(g, ag, space, has_inodes), agfl(g, ag, space) }
+  local gap_bytes = (g.bno_block << g.block_log2) - 4 * g.sector_bytes
+  if gap_bytes > 0 then
+    list[#list + 1] = layout.bytes(4 * g.sector_bytes, gap_bytes, "gap")
+  end
+  for _, tree in ipairs(trees(g, ag, space, has_inodes)) do
+    list[#list + 1] = tree
+  end
+  return list
+end
+
+return M

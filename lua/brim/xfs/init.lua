@@ -1,0 +1,58 @@
+-- brim.xfs: XFS, from options to a plan. geometry is pure; format makes the plan; both take the options of
+-- schema.lua, in bytes and in the names of this project. Called by scripts and the recipes.
+local core = require "brim.core"
+local format = require "brim.xfs.format"
+local geometry = require "brim.xfs.geometry"
+local opts = require "brim.opts"
+local schema = require "brim.xfs.schema"
+local text = require "brim.xfs.text"
+local uuid = require "brim.uuid"
+
+local M = { ondisk = require "brim.xfs.ondisk" }
+
+local SCHEMA = {}
+for name, spec in pairs(schema.SCHEMA) do
+  SCHEMA[name] = { type = spec.type == "uuid" and "string" or spec.type, min = spec.min, max = spec.max, doc = spec.doc }
+end
+SCHEMA.device = { type = "table", doc = "what is known of the target: see brim.xfs.Device" }
+SCHEMA.unsupported = { type = "bool", doc = "allow sizes mkfs.xfs calls unsupported" }
+SCHEMA.time_ns = { type = "int", min = 0, doc = "time of the inodes, nanoseconds since 1970" }
+SCHEMA.old = { type = "table", doc = "ag_count and ag_bytes of a filesystem to be erased" }
+
+---Compute the geometry mkfs.xfs would choose. Without a device, size_bytes is the device.
+---@param o table options as in `help(brim.xfs.schema)`; device, unsupported
+---@return brim.xfs.Geometry? geometry
+---@return brim.Error? err
+function M.geometry(o)
+  o = opts.check(o, SCHEMA, "brim.xfs.geometry")
+  local device = o.device or { size_bytes = o.size_bytes, is_file = true }
+  return geometry.compute(o, device)
+end
+
+---Make the plan of a fresh filesystem. Nothing is written.
+---@param o table options as for geometry, and time_ns (default: now), old
+---@return brim.Plan? plan with its geometry as plan.geometry and, printed, as the note "geometry"
+---@return brim.Error? err
+function M.format(o)
+  o = opts.check(o, SCHEMA, "brim.xfs.format")
+  local g, err = M.geometry(o)
+  if not g then
+    return nil, err
+  end
+  g.uuid = g.uuid or uuid.generate()
+  local p = format.plan(g, { time_ns = o.time_ns or core.time_ns(), old = o.old })
+  p.geometry = g
+  p:note("format", "xfs")
+  p:note("geometry", text.geometry(g, "-"))
+  return p
+end
+
+---Print a geometry as mkfs.xfs does.
+---@param g brim.xfs.Geometry
+---@param name string the target's
+---@return string
+function M.text(g, name)
+  return text.geometry(g, name)
+end
+
+return M

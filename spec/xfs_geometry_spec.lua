@@ -1,0 +1,474 @@
+-- The geometry of brim against the installed mkfs.xfs 6.1: the text of -N, the verdict, and the
+-- superblock of real (sparse) images. Sizes go up to 2^63-4096, which tmpfs takes for a file.
+local helper = require "spec.helper"
+local geometry = require "brim.xfs.geometry"
+local options = require "brim.xfs.options"
+local text = require "brim.xfs.text"
+
+local SEED <const> = 20180905
+local KIB <const>, MIB <const>, GIB <const> = 1 << 10, 1 << 20, 1 << 30
+local TIB <const>, PIB <const> = 1 << 40, 1 << 50
+local LARGEST_FILE_BYTES <const> = math.maxinteger - 4095
+
+local function compute(o, size_bytes)
+  return geometry.compute(o, { size_bytes = size_bytes, is_file = true })
+end
+
+local function shallow_copy(o)
+  local copy = {}
+  for key, value in pairs(o) do
+    copy[key] = value
+  end
+  return copy
+end
+
+-- Geometries the reference would print, or half write, and then fail on; brim refuses at once.
+local FAILS_WHEN_WRITTEN = {
+  "fill the filesystem with %d+, ask for that", "does not fit it; name another group",
+  "where nothing looks for it", "does not fit group 0",
+}
+
+local function fails_when_written(err)
+  for _, pattern in ipairs(FAILS_WHEN_WRITTEN) do
+    if err.message:find(pattern) then
+      return true
+    end
+  end
+  return false
+end
+
+describe("brim.xfs.geometry", function()
+  it("makes 8191 PiB as the facts say", function()
+    local g = assert(compute({ size_bytes = 8191 * PIB }, LARGEST_FILE_BYTES))
+    assert.int(g.ag_count, 8387585)
+    assert.int(g.data_blocks, 2251524935778304)
+    assert.int(g.last_ag_blocks, 8387584)
+    assert.int(g.log_blocks, 521728)
+    assert.int(g.max_inode_percent, 1)
+    assert.int(g.log_ag, 4193792)
+    assert.int(g.size_bytes, 8191 * PIB)
+  end)
+
+  it("fills the largest file", function()
+    for block_bytes, ag_blocks in pairs({ [1024] = 1073741823, [4096] = 268435455,
+      [65536] = 16777215 }) do
+      local g = assert(compute({ block_bytes = block_bytes }, LARGEST_FILE_BYTES))
+      assert.int(g.ag_count, 8388609)
+      assert.int(g.ag_blocks, ag_blocks)
+    end
+  end)
+
+  it("has integers only, and no field without a value it needs", function()
+    local o = { rmapbt = true, stripe_unit_bytes = 64 * KIB, stripe_width_bytes = 256 * KIB,
+      sector_bytes = 4096 }
+    for name, value in pairs(assert(compute(o, 8191 * PIB))) do
+      if type(value) == "number" then
+        assert.equal("integer", math.type(value), name)
+      end
+    end
+  end)
+
+  it("does not change the options, and gives the same twice", function()
+    local o = { size_bytes = 5 * TIB, ag_count = 7, log_ag = 3, label = "x" }
+    local before = shallow_copy(o)
+    local first = assert(compute(o, LARGEST_FILE_BYTES))
+    assert.same(before, o)
+    assert.same(first, compute(o, LARGEST_FILE_BYTES))
+  end)
+
+  it("lays out the static head of a group", function()
+    local g = assert(compute({ rmapbt = true }, 4 * TIB))
+    assert.same({ 1, 2, 3, 4, 5, 6, 7 }, { g.bno_block, g.cnt_block, g.inobt_block,
+      g.finobt_block, g.rmapbt_block, g.refcountbt_block, g.prealloc_blocks })
+    assert.int(g.agfl_count, 6)
+    assert.int(g.agfl_slots, 119)
+    assert.int(g.root_ino, 128)
+    g = assert(compute({ sector_bytes = 4096, finobt = false }, 4 * TIB))
+    assert.same({ 4, 5, 6, 7, 8 }, { g.bno_block, g.cnt_block, g.inobt_block,
+      g.refcountbt_block, g.prealloc_blocks })
+    assert.is_nil(g.finobt_block)
+    assert.is_nil(g.rmapbt_block)
+    assert.is_false(g.inobtcount)
+  end)
+
+  it("warns in its own words", function()
+    local g = assert(compute({ size_bytes = GIB + 512 }, LARGEST_FILE_BYTES))
+    assert.int(#g.warnings, 1)
+    assert.matches("not a multiple of the block size 4096, cut to 1073741824", g.warnings[1])
+    g = assert(compute({ stripe_unit_bytes = MIB, stripe_width_bytes = MIB }, TIB))
+    assert.matches("over 256 KiB, 32 KiB is used", g.warnings[1])
+    assert.int(g.log_stripe_unit_bytes, 32 * KIB)
+  end)
+
+  it("allows the unsupported only when asked to, and says so", function()
+    for _, case in ipairs({ { 299 * MIB, {}, "300 MiB" }, { GIB, { ag_count = 1 }, "at least 2" },
+      { GIB, { log_bytes = 63 * MIB }, "64 MiB" } }) do
+      local g, err = compute(case[2], case[1])
+      assert.is_nil(g)
+      assert.matches(case[3], err.message)
+      case[2].unsupported = true
+      g = assert(compute(case[2], case[1]))
+      assert.matches("^unsupported: ", g.warnings[1])
+    end
+  end)
+
+  it("names the option in each refusal, in one line", function()
+    for option, o in pairs({
+      block_bytes = { block_bytes = 512 }, sector_bytes = { sector_bytes = 768 },
+      inode_bytes = { inode_bytes = 4096 }, inodes_per_block = { inodes_per_block = 16 },
+      ag_count = { ag_count = 0 }, ag_bytes = { ag_bytes = TIB },
+      stripe_unit_bytes = { stripe_unit_bytes = 6000, stripe_width_bytes = 6000 },
+      stripe_width_bytes = { stripe_width_bytes = 4096 }, finobt = { finobt = 1 },
+      max_inode_percent = { max_inode_percent = 101 }, dir_block_bytes = { dir_block_bytes = 2048 },
+      log_bytes = { log_bytes = 2 * MIB }, log_ag = { log_ag = 9 }, size_bytes = { size_bytes = 1 },
+      log_stripe_unit_bytes = { log_stripe_unit_bytes = 512 }, inobtcount = { inobtcount = true,
+        finobt = false }, inode_align = { inode_align = false }, label = { label = ("x"):rep(13) },
+      uuid = { uuid = "x" }, lazy_count = { lazy_count = false },
+      no_align = { no_align = true, stripe_unit_bytes = 4096, stripe_width_bytes = 4096 },
+      log_sector_bytes = { log_sector_bytes = 4096 },
+    }) do
+      local g, err = compute(o, 4 * TIB)
+      assert.is_nil(g, option)
+      assert.equal(option, err.option)
+      assert.is_nil(err.message:find("\n"))
+      assert.is_true(err.message:find(options.SCHEMA[option].cli, 1, true) == 1, err.message)
+    end
+  end)
+
+  it("raises what is not a refusal", function()
+    assert.has_error(function()
+      geometry.compute({}, nil)
+    end)
+  end)
+
+  describe("on a block device", function()
+    -- What mkfs.xfs 6.1 said with libblkid answering these (15 TiB device unless sized):
+    -- logical and physical sector, minimum and optimal I/O, misalignment.
+    local ROWS = {
+      { { 512, 512, 65536, 262144, 0 }, { size_bytes = TIB }, 512, 32, 8388592, 16, 64, 131072 },
+      { { 512, 4096, 4096, 0, 0 }, {}, 4096, 15, 268435455, 0, 0, 521728 },
+      { { 512, 4096, 65536, 0, 0 }, {}, 4096, 15, 268435455, 0, 0, 521728 },
+      { { 512, 512, 65536, 131072, 0 }, { size_bytes = GIB - 4096 }, 512, 4, 65536, 0, 0, 16384 },
+      { { 512, 4096, 65536, 262144, 0 }, { block_bytes = 2048 }, 512, 32, 251658208, 32, 128,
+        1043456 },
+      { { 4096, 4096, 1048576, 4194304, 0 }, {}, 4096, 33, 125828864, 256, 1024, 521728 },
+      { { 512, 512, 66048, 132096, 0 }, { size_bytes = TIB }, 512, 4, 67108864, 0, 0, 131072 },
+      { { 512, 65536, 0, 0, 0 }, {}, 512, 15, 268435455, 0, 0, 521728 },
+      { { 512, 4096, 0, 0, 512 }, { force = true }, 512, 15, 268435455, 0, 0, 521728 },
+      { { 512, 512, 65536, 262144, 0 }, { stripe_unit_bytes = 32768, stripe_width_bytes = 131072 },
+        512, 32, 125829112, 8, 32, 521728 },
+      { { 512, 512, 65536, 262144, 0 }, { no_align = true }, 512, 15, 268435455, 0, 0, 521728 },
+    }
+    local function device(facts)
+      return { size_bytes = 15 * TIB, is_file = false, sector_bytes = facts[1],
+        physical_sector_bytes = facts[2], min_io_bytes = facts[3], opt_io_bytes = facts[4],
+        alignment_offset_bytes = facts[5] }
+    end
+
+    for i, row in ipairs(ROWS) do
+      it(("takes sector and stripe as the reference, row %d"):format(i), function()
+        local g = assert(geometry.compute(row[2], device(row[1])))
+        assert.same({ table.unpack(row, 3) }, { g.sector_bytes, g.ag_count, g.ag_blocks,
+          g.stripe_unit_blocks, g.stripe_width_blocks, g.log_blocks })
+      end)
+    end
+
+    it("refuses sectors below the device's and misalignment without force", function()
+      local g, err = geometry.compute({ sector_bytes = 512 }, device({ 4096, 4096, 0, 0, 0 }))
+      assert.is_nil(g)
+      assert.equal("sector_bytes", err.option)
+      g, err = geometry.compute({}, device({ 512, 4096, 0, 0, 512 }))
+      assert.is_nil(g)
+      assert.matches("misaligned", err.message)
+    end)
+
+    it("does not let the suffix s mean 512 on a device of larger sectors", function()
+      local o = assert(options.parse({ "-d", "size=8388608s", "x" }))
+      assert(geometry.compute(o, device({ 512, 512, 0, 0, 0 })))
+      local g, err = geometry.compute(o, device({ 4096, 4096, 0, 0, 0 }))
+      assert.is_nil(g)
+      assert.matches("counted 512 bytes", err.message)
+    end)
+
+    it("refuses -d file and a device without a size", function()
+      local facts = device({ 512, 512, 0, 0, 0 })
+      assert.is_nil(geometry.compute({ file = true, size_bytes = GIB }, facts))
+      facts.size_bytes = 0
+      assert.is_nil(geometry.compute({ size_bytes = GIB }, facts))
+      facts.is_file = true
+      assert(geometry.compute({ size_bytes = GIB }, facts))
+    end)
+  end)
+
+  if not helper.has("mkfs.xfs") then
+    pending("mkfs.xfs not installed")
+    return
+  end
+
+  describe("against mkfs.xfs -N", function()
+    local dir, image
+    local compared = { accepted = 0, refused = 0 }
+
+    setup(function()
+      dir = helper.must("mktemp -d -p /dev/shm"):gsub("%s+$", "")
+      image = dir .. "/image"
+    end)
+
+    teardown(function()
+      helper.must("rm -rf %s", helper.quote(dir))
+    end)
+
+    local function pick(list)
+      return list[math.random(#list)]
+    end
+
+    -- Ask both; `case` is shown when they differ. Returns whether the reference accepts.
+    local function compare(case, file_bytes, words)
+      local line = table.concat(words, " ")
+      local label = ("%s: file of %d bytes, mkfs.xfs -N %s"):format(case, file_bytes, line)
+      local pipe = assert(io.popen(("truncate -s %d %s && mkfs.xfs -N %s %s 2>/dev/null"):format(
+        file_bytes, image, line, image)))
+      local said = pipe:read("a"):gsub("^Filesystems formatted with [^\n]*\n", "")
+      local accepts = pipe:close() == true
+      local argv = shallow_copy(words)
+      argv[#argv + 1] = image
+      local o, err = options.parse(argv)
+      local g
+      if o then
+        g, err = compute(o, file_bytes)
+      end
+      if g then
+        assert.is_true(accepts, label .. "\nmkfs.xfs refuses, brim accepts")
+        assert.equal(said, text.geometry(g, image), label)
+        compared.accepted = compared.accepted + 1
+      elseif accepts then
+        assert.is_true(fails_when_written(err), ("%s\nmkfs.xfs accepts, brim refuses: %s"):format(
+          label, err.message))
+      else
+        compared.refused = compared.refused + 1
+      end
+      return accepts
+    end
+
+    -- Where a default changes (facts/xfs.md section 3).
+    local BOUNDARIES = { 16 * MIB, 32 * MIB, 64 * MIB, 128 * MIB, 300 * MIB, GIB, 8 * GIB,
+      128 * GIB, 512 * GIB, TIB, 4 * TIB, 32 * TIB, 50 * TIB, 64 * TIB, PIB, 64 * PIB, 8191 * PIB }
+
+    it("says the same at each boundary and one block beside it", function()
+      for _, boundary in ipairs(BOUNDARIES) do
+        for _, block in ipairs({ 1024, 4096, 65536 }) do
+          for _, delta in ipairs({ -1, 0, 1 }) do
+            compare("boundary", boundary + delta * block, { "-b", "size=" .. block })
+          end
+        end
+      end
+    end)
+
+    it("says the same of striped geometries at each boundary", function()
+      for _, boundary in ipairs(BOUNDARIES) do
+        for _, stripe in ipairs({ "su=64k,sw=4", "su=256k,sw=1", "su=12k,sw=3" }) do
+          for _, delta in ipairs({ -1, 0, 1 }) do
+            compare("stripe", boundary + delta * 4096, { "-d", stripe, "--unsupported" })
+          end
+        end
+      end
+    end)
+
+    it("says the same of every size that a number could get wrong", function()
+      for _, bytes in ipairs({ 0, 1, 4095, 4096, 1 << 31, 1 << 32, 1 << 53, (1 << 53) + 1,
+        1 << 62, math.maxinteger - 4096, math.maxinteger - 4095, math.maxinteger - 511,
+        math.maxinteger }) do
+        compare("size", LARGEST_FILE_BYTES, { "-d", "size=" .. bytes })
+      end
+      for _, size in ipairs({ "8191p", "8192p", "8e", "7e", "16e", "8796093022207m",
+        "2251799813685247b" }) do
+        compare("size", LARGEST_FILE_BYTES, { "-d", "size=" .. size })
+      end
+      compare("Dave", LARGEST_FILE_BYTES, { "-d", "size=8191p", "-m", "rmapbt=1,reflink=0" })
+      compare("largest", LARGEST_FILE_BYTES, { "-m", "rmapbt=1,reflink=0" })
+      compare("largest", LARGEST_FILE_BYTES, { "-s", "size=4096" })
+      compare("past the file", GIB, { "-d", "size=1073745920" })
+    end)
+
+    local function random_size()
+      local kind = math.random(10)
+      if kind <= 6 then
+        local delta = pick({ 0, 1, -1, 2, -2, 16, -16, 4096, -4097, math.random(-99999, 99999) })
+        return math.max(pick(BOUNDARIES) + delta * pick({ 512, 1024, 4096, 65536 }), 0)
+      elseif kind <= 9 then
+        local log2 = math.random(28, 62)
+        return (1 << log2) + (math.random(0, (1 << log2) - 1) & ~511)
+      end
+      return 300 * MIB + math.random(0, 1 << 20) * 4096
+    end
+
+    -- Options likely to meet a rule: { one in so many, letter, values or a function }.
+    local RANDOM = {
+      { 3, "b", function()
+        return "size=" .. pick({ 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536 })
+      end },
+      { 4, "s", function() return "size=" .. (512 << math.random(0, 6)) end },
+      { 9, "i", function() return "size=" .. (256 << math.random(0, 4)) end },
+      { 9, "i", function() return "perblock=" .. (2 << math.random(0, 7)) end },
+      { 8, "d", function()
+        return "agcount=" .. pick({ 1, 2, 3, 5, 8, 16, 31, 32, 33, 64, 1000, math.random(5000),
+          4294967294 })
+      end },
+      { 8, "d", function()
+        return "agsize=" .. pick({ 16 * MIB, 17 * MIB, 64 * MIB, 100 * MIB, GIB, TIB - 4096, TIB })
+          + pick({ 0, 0, 4096, -4096, 4096 * math.random(0, 5000) })
+      end },
+      { 7, "d", function()
+        return ("su=%s,sw=%d"):format(pick({ "4k", "16k", "64k", "256k", "512k", "32m", "12k",
+          "96k", "7b", "8s" }), pick({ 1, 2, 3, 4, 5, 8, 16 }))
+      end },
+      { 7, "d", function()
+        local unit = pick({ 8, 16, 64, 512, 2048, 24, 120, 8 * math.random(5000) })
+        return ("sunit=%d,swidth=%d"):format(unit, unit * pick({ 1, 1, 2, 3, 7 }))
+      end },
+      { 20, "d", { "noalign", "noalign=0", "sunit=0,swidth=0", "su=0,sw=4", "sunit=16,swidth=8" } },
+      { 7, "l", function()
+        return "size=" .. pick({ "2m", "4m", "10m", "63m", "64m", "100m", "2037m", "2038m",
+          "16384b", "16385b", "16400b", math.random(2 * MIB, 2 * GIB) & ~511 })
+      end },
+      { 7, "l", { "su=4k", "su=32k", "su=64k", "su=256k", "su=12k", "su=96k", "su=257k", "su=512",
+        "sunit=8", "sunit=512", "sunit=1", "sunit=24" } },
+      { 8, "l", function() return "agnum=" .. pick({ 0, 0, 1, 2, 3, math.random(0, 40) }) end },
+      { 4, "m", { "rmapbt=0", "rmapbt=1", "rmapbt=1,reflink=0", "reflink=0" } },
+      { 6, "m", { "finobt=0", "finobt=1", "finobt=0,inobtcount=1", "inobtcount=0", "bigtime=0" } },
+      { 5, "i", { "sparse=0", "nrext64=1", "maxpct=0", "maxpct=99", "maxpct=101", "align=1" } },
+      { 6, "n", { "size=4k", "size=8k", "size=64k", "size=2k", "size=1b", "size=4b" } },
+      { 3, "-unsupported" },
+    }
+
+    local function random_words()
+      local words = {}
+      for _, rule in ipairs(RANDOM) do
+        if math.random(rule[1]) == 1 then
+          words[#words + 1] = "-" .. rule[2]
+          local values = rule[3]
+          if values then
+            words[#words + 1] = type(values) == "table" and pick(values) or values()
+          end
+        end
+      end
+      return words
+    end
+
+    it("says the same of 1500 random option sets, or refuses the same", function()
+      math.randomseed(SEED)
+      for case = 1, 1500 do
+        local words, file_bytes = random_words(), random_size()
+        if math.random(3) == 1 then
+          table.insert(words, "-d")
+          table.insert(words, "size=" .. file_bytes)
+          file_bytes = LARGEST_FILE_BYTES
+        end
+        compare(("seed %d case %d"):format(SEED, case), file_bytes, words)
+      end
+      assert.is_true(compared.accepted >= 600, ("only %d accepted"):format(compared.accepted))
+      assert.is_true(compared.refused >= 400, ("only %d refused"):format(compared.refused))
+    end)
+  end)
+
+  describe("against real images of mkfs.xfs", function()
+    local function values_of(image, ...)
+      local words = {}
+      for _, word in ipairs({ ... }) do
+        words[#words + 1] = "-c " .. helper.quote(word)
+      end
+      local values = {}
+      local said = helper.must("xfs_db -r %s %s", table.concat(words, " "), image)
+      for name, value in said:gmatch("([%w_]+) = (%S+)") do
+        values[name] = math.tointeger(tonumber(value))
+      end
+      return values
+    end
+
+    -- Fields of the superblock, by xfs_db's name.
+    local function superblock_of(g)
+      return {
+        blocksize = g.block_bytes, dblocks = g.data_blocks, logstart = g.log_start_fsb,
+        rootino = g.root_ino, agblocks = g.ag_blocks, agcount = g.ag_count,
+        logblocks = g.log_blocks, versionnum = g.version_num, sectsize = g.sector_bytes,
+        inodesize = g.inode_bytes, inopblock = g.inodes_per_block, blocklog = g.block_log2,
+        sectlog = g.sector_log2, inodelog = g.inode_log2, inopblog = g.inodes_per_block_log2,
+        agblklog = g.ag_blocks_log2, imax_pct = g.max_inode_percent,
+        icount = g.inode_chunk_inodes, inoalignmt = g.inode_align_blocks,
+        unit = g.stripe_unit_blocks, width = g.stripe_width_blocks,
+        dirblklog = g.dir_block_log2 - g.block_log2, logsectlog = g.log_sector_log2,
+        logsectsize = g.log_sector_bytes, logsunit = g.log_stripe_unit_bytes,
+        features2 = g.features2, bad_features2 = g.features2,
+        features_compat = g.features_compat, features_ro_compat = g.features_ro_compat,
+        features_incompat = g.features_incompat, spino_align = g.sparse_align_blocks,
+      }
+    end
+
+    local CASES = {
+      "", "-m rmapbt=1,reflink=0", "-m rmapbt=1 -i nrext64=1", "-m finobt=0,bigtime=0 -i sparse=0",
+      "-b size=1024", "-b size=64k -i size=2048", "-s size=4096 -m rmapbt=1", "-n size=64k",
+      "-d su=64k,sw=4", "-d sunit=24,swidth=72 -m rmapbt=1", "-l su=256k",
+      "-d agcount=5 -l agnum=0", "-l agnum=0,su=64k -d agcount=2",
+      "-d agsize=128m -m rmapbt=1 -l size=32756b", "-d agsize=128m -l size=32757b",
+      "-b size=64k -d agsize=128m --unsupported",
+      "-s size=32768 -b size=32768 -i perblock=16 -m inobtcount=0",
+    }
+    for _, line in ipairs(CASES) do
+      it("has the fields of: mkfs.xfs " .. line, function()
+        if not helper.has("xfs_db") then
+          return pending("xfs_db not installed")
+        end
+        local image = helper.path("real.img")
+        local size_bytes = 2 * GIB + 123 * MIB
+        helper.must("truncate -s %d %s && mkfs.xfs -q %s %s", size_bytes, image, line, image)
+        local argv = {}
+        for word in (line .. " " .. image):gmatch("%S+") do
+          argv[#argv + 1] = word
+        end
+        local g = assert(compute(assert(options.parse(argv)), size_bytes))
+        local superblock = values_of(image, "sb 0", "p")
+        for name, value in pairs(superblock_of(g)) do
+          assert.equal(value, superblock[name], name)
+        end
+        local agf = values_of(image, "agf " .. g.log_ag, "p")
+        assert.equal(g.log_ag_agfl_count, agf.flcount)
+        assert.equal(g.bno_block, agf.bnoroot)
+        assert.equal(g.cnt_block, agf.cntroot)
+        assert.equal(g.rmapbt_block, agf.rmaproot)
+        assert.equal(g.refcountbt_block, agf.refcntroot)
+        agf = values_of(image, "agf " .. (g.log_ag == 1 and 0 or 1), "p")
+        assert.equal(g.agfl_count, agf.flcount)
+        local agi = values_of(image, "agi 0", "p")
+        assert.equal(g.inobt_block, agi.root)
+        assert.equal(g.finobt_block or 0, agi.free_root)
+        os.remove(image)
+      end)
+    end
+
+    -- -N prints these, writing them fails: brim refuses without writing.
+    local FAILING = {
+      { 3087953920, "--unsupported -d agcount=64,sunit=38800,swidth=77600", "ag_count" },
+      { 340 * MIB, "-d agsize=300m", "log_ag" },
+      { 2 * GIB, "-l agnum=0,su=256k", "log_ag" },
+    }
+    for _, case in ipairs(FAILING) do
+      it("refuses what mkfs.xfs fails to write: " .. case[2], function()
+        local image = helper.path("real.img")
+        helper.must("truncate -s %d %s", case[1], image)
+        local _, status = helper.sh("mkfs.xfs -N %s %s", case[2], image)
+        assert.int(status, 0)
+        _, status = helper.sh("mkfs.xfs -q %s %s", case[2], image)
+        assert.is_not.equal(0, status)
+        local argv = {}
+        for word in (case[2] .. " " .. image):gmatch("%S+") do
+          argv[#argv + 1] = word
+        end
+        local g, err = compute(assert(options.parse(argv)), case[1])
+        assert.is_nil(g)
+        assert.equal(case[3], err.option)
+        assert.is_true(fails_when_written(err))
+        os.remove(image)
+      end)
+    end
+  end)
+end)
