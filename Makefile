@@ -192,7 +192,8 @@ $B/libbrim.so: $(lib_so)
 # The module leaves Lua's own symbols to the interpreter that loads it.
 $(module): $(lua_obj) $(lib_a)
 	@mkdir -p $(@D)
-	$(CC) $(brim_ldflags) -shared -o $@ $(lua_obj) $(lib_a) $(core_libs) \
+	$(CC) $(brim_ldflags) -shared -Wl,--exclude-libs,ALL -o $@ $(lua_obj) \
+		$(lib_a) $(core_libs) \
 		$(lua_side_libs)
 
 # -Wl,-E: C modules that a script requires find Lua's symbols in here.

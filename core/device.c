@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -24,6 +25,25 @@ static const uint32_t ALL_FLAGS = BRIM_DEVICE_WRITE | BRIM_DEVICE_CREATE |
 
 /* ------------------------------------------------------ opening and closing */
 
+/*
+ * One line that leaves room for the reason: a long path by its end, control
+ * characters as question marks.
+ */
+static void show_path(char *shown, size_t shown_bytes, const char *path)
+{
+	size_t len = strlen(path), k;
+	const char *dots = "";
+
+	if (len >= shown_bytes) {
+		dots = "...";
+		path += len - (shown_bytes - 4);
+	}
+	snprintf(shown, shown_bytes, "%s%s", dots, path);
+	for (k = 0; shown[k]; k++)
+		if ((unsigned char)shown[k] < ' ' || shown[k] == 0x7f)
+			shown[k] = '?';
+}
+
 struct brim_device *brim__device_new(enum brim_device_kind kind,
 				     const char *path,
 				     const struct brim__device_ops *ops)
@@ -37,6 +57,7 @@ struct brim_device *brim__device_new(enum brim_device_kind kind,
 		free(d);
 		return NULL;
 	}
+	show_path(d->shown, sizeof(d->shown), path);
 	d->ops = ops;
 	d->refs = 1;
 	d->fd = -1;
@@ -88,43 +109,46 @@ static int take_options(struct brim_device_options *out,
 	if (out->min_size_bytes > BRIM_MAX_BYTES ||
 	    out->max_size_bytes > BRIM_MAX_BYTES)
 		return brim__errf(e, -ERANGE, "open",
-				  "a size is more than "
-				  "the largest offset, 2^63-1");
+				  "a size is more than the largest offset, "
+				  "2^63-1");
 	if (out->max_size_bytes && out->min_size_bytes > out->max_size_bytes)
 		return brim__errf(e, -EINVAL, "open",
 				  "min_size_bytes is more than max_size_bytes");
 	return 0;
 }
 
-/* 1: there, as *st says; 0: not there and to be made; else -errno. */
-static int look_at(const char *path, const struct brim_device_options *o,
-		   struct stat *st, struct brim_err *e)
+/* What a thing is that is no target, or NULL. */
+static const char *no_target(mode_t mode)
 {
-	const char *is = NULL;
+	if (S_ISREG(mode) || S_ISBLK(mode))
+		return NULL;
+	if (S_ISDIR(mode))
+		return "directory";
+	if (S_ISCHR(mode))
+		return "character device";
+	return S_ISFIFO(mode) ? "pipe" : "socket";
+}
 
-	if (!*path)
+/* 1: there, as *st says; 0: not there and to be made; else -errno. */
+static int look_at(const struct brim_device *d,
+		   const struct brim_device_options *o, struct stat *st,
+		   struct brim_err *e)
+{
+	if (!*d->info.path)
 		return brim__errf(e, -ENOENT, "open", "the path is empty");
-	if (stat(path, st) < 0) {
+	if (stat(d->info.path, st) < 0) {
 		if (errno != ENOENT)
-			return brim__err(e, -errno, "open", path);
+			return brim__err(e, -errno, "open", d->shown);
 		if (o->flags & BRIM_DEVICE_CREATE)
 			return 0;
 		return brim__errf(e, -ENOENT, "open", "%s does not exist",
-				  path);
+				  d->shown);
 	}
-	if (S_ISDIR(st->st_mode))
-		is = "directory";
-	else if (S_ISCHR(st->st_mode))
-		is = "character device";
-	else if (S_ISFIFO(st->st_mode))
-		is = "pipe";
-	else if (!S_ISREG(st->st_mode) && !S_ISBLK(st->st_mode))
-		is = "socket";
-	if (is)
+	if (no_target(st->st_mode))
 		return brim__errf(e, -ENOTBLK, "open",
-				  "%s is a %s; a target "
-				  "is a regular file or a block device",
-				  path, is);
+				  "%s is a %s; a target is a regular file or a "
+				  "block device",
+				  d->shown, no_target(st->st_mode));
 	return 1;
 }
 
@@ -155,23 +179,24 @@ int brim_device_open(struct brim_device **out, const char *path,
 	ret = take_options(&opts, o, e);
 	if (ret < 0)
 		return ret;
-	exists = look_at(path, &opts, &st, e);
-	if (exists < 0)
-		return exists;
 	d = brim__device_new(BRIM_DEVICE_FILE, path, &brim__device_fd_ops);
 	if (!d)
-		return brim__err(e, -ENOMEM, "open", path);
+		return brim__err(e, -ENOMEM, "open", "device");
+	exists = ret = look_at(d, &opts, &st, e);
+	if (exists < 0)
+		goto err;
 	if (exists && S_ISREG(st.st_mode) && !(opts.flags & BRIM_DEVICE_RAW) &&
 	    is_image(path))
 		ret = brim__device_image_open(d, &opts, e);
 	else
 		ret = brim__device_fd_open(d, exists ? &st : NULL, &opts, e);
-	if (ret < 0) {
-		brim_device_close(d);
-		return ret;
-	}
+	if (ret < 0)
+		goto err;
 	*out = d;
 	return 0;
+err:
+	brim_device_close(d);
+	return ret;
 }
 
 int brim__device_fit(struct brim_device *d, const struct brim_device_options *o,
@@ -183,9 +208,9 @@ int brim__device_fit(struct brim_device *d, const struct brim_device_options *o,
 		brim_bytes_format(has, sizeof(has), d->info.size_bytes);
 		brim_bytes_format(wanted, sizeof(wanted), o->min_size_bytes);
 		return brim__errf(e, -ENOSPC, "open",
-				  "%s is too small: it has "
-				  "%s, and %s are needed",
-				  d->info.path, has, wanted);
+				  "%s is too small: it has %s, and %s are "
+				  "needed",
+				  d->shown, has, wanted);
 	}
 	if (o->max_size_bytes)
 		d->info.size_bytes =
@@ -214,9 +239,9 @@ static int check_range(const struct brim_device *d, const char *op,
 	if (len_bytes <= size_bytes && off_bytes <= size_bytes - len_bytes)
 		return 0;
 	return brim__err_at(e, -ERANGE, op, off_bytes,
-			    "%s: %s of %llu bytes at "
-			    "%llu goes past the end at %llu",
-			    d->info.path, op, (unsigned long long)len_bytes,
+			    "%s: %s of %llu bytes at %llu goes past the "
+			    "end at %llu",
+			    d->shown, op, (unsigned long long)len_bytes,
 			    (unsigned long long)off_bytes,
 			    (unsigned long long)size_bytes);
 }
@@ -228,15 +253,14 @@ static int check_change(const struct brim_device *d, const char *op,
 {
 	if (!d->info.is_writable)
 		return brim__err_at(e, -EROFS, op, off_bytes,
-				    "%s is not open for writing", d->info.path);
+				    "%s is not open for writing", d->shown);
 	if ((off_bytes | len_bytes) % unit)
-		return brim__err_at(e, -EINVAL, op, off_bytes,
-				    "%s: %s of %llu "
-				    "bytes at %llu; both must be multiples of "
-				    "%u",
-				    d->info.path, op,
-				    (unsigned long long)len_bytes,
-				    (unsigned long long)off_bytes, unit);
+		return brim__err_at(
+			e, -EINVAL, op, off_bytes,
+			"%s: %s of %llu bytes at %llu; both must be "
+			"multiples of %u",
+			d->shown, op, (unsigned long long)len_bytes,
+			(unsigned long long)off_bytes, unit);
 	return check_range(d, op, off_bytes, len_bytes, e);
 }
 
@@ -251,9 +275,8 @@ static int io_failed(const struct brim_device *d, const char *op, int code,
 		     uint64_t off_bytes, uint64_t len_bytes, struct brim_err *e)
 {
 	return brim__err_at(e, code, op, off_bytes,
-			    "%s: %s of %llu bytes at "
-			    "%llu: %s",
-			    d->info.path, op, (unsigned long long)len_bytes,
+			    "%s: %s of %llu bytes at %llu: %s", d->shown, op,
+			    (unsigned long long)len_bytes,
 			    (unsigned long long)off_bytes, strerror(-code));
 }
 
@@ -308,7 +331,7 @@ static int bounce_alloc(const struct brim_device *d, const char *op, char **out,
 	size_t align = BRIM__MAX(BRIM__BUFFER_ALIGN, d->info.align_bytes);
 
 	*out = aligned_alloc(align, BOUNCE_BYTES);
-	return *out ? 0 : brim__err(e, -ENOMEM, op, d->info.path);
+	return *out ? 0 : brim__err(e, -ENOMEM, op, d->shown);
 }
 
 /* Reads whole aligned windows and copies what was asked for. */
@@ -426,5 +449,5 @@ int brim_device_flush(struct brim_device *d, struct brim_err *e)
 {
 	int ret = d->ops->flush ? d->ops->flush(d) : 0;
 
-	return ret < 0 ? brim__err(e, ret, "flush", d->info.path) : 0;
+	return ret < 0 ? brim__err(e, ret, "flush", d->shown) : 0;
 }

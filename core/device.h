@@ -31,6 +31,7 @@ struct brim__device_ops {
 struct brim_device {
 	const struct brim__device_ops *ops;
 	struct brim_device_info info; /* info.path is owned */
+	char shown[128];              /* the path as messages show it */
 	int refs;                     /* see brim__device_hold */
 	int fd;                       /* -1: none */
 	/* The fallocate(2) mode by which BRIM__ZERO is done on fd. */
@@ -73,10 +74,10 @@ int brim__device_fit(struct brim_device *d, const struct brim_device_options *o,
 
 /*
  * Why a target must not be written: -EBUSY mounted, swap, held or looped;
- * -EEXIST it carries a signature; 0 it may.
+ * -EEXIST it carries a signature; 0 it may. Messages call it `shown`.
  */
-int brim__device_probe_busy(const char *path, const struct stat *st,
+int brim__device_probe_busy(const char *shown, const struct stat *st,
 			    struct brim_err *e);
-int brim__device_probe_signature(const char *path, int fd, struct brim_err *e);
+int brim__device_probe_signature(const char *shown, int fd, struct brim_err *e);
 
 #endif /* BRIM_DEVICE_H */

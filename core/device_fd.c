@@ -22,14 +22,6 @@
 
 /* ------------------------------------------------------------------ opening */
 
-/* How much of a path is its directory, for messages. */
-static int parent_chars(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? (int)(slash - path) + (slash == path) : 0;
-}
-
 /* NULL: strerror says it well enough. */
 static const char *why_open_failed(int code, int is_create)
 {
@@ -54,32 +46,31 @@ static const char *why_open_failed(int code, int is_create)
 	}
 }
 
-static int open_failed(const char *path, int code, int is_create,
+static int open_failed(const struct brim_device *d, int code, int is_create,
 		       struct brim_err *e)
 {
-	int parent = parent_chars(path);
 	const char *why = why_open_failed(code, is_create);
 	struct stat st;
 
-	if (code == -EEXIST && lstat(path, &st) == 0 && S_ISLNK(st.st_mode))
+	if (code == -EEXIST && lstat(d->info.path, &st) == 0 &&
+	    S_ISLNK(st.st_mode))
 		return brim__errf(e, -ENOENT, "open",
-				  "%s is a symbolic link to nowhere", path);
+				  "%s is a symbolic link to nowhere", d->shown);
 	if (code == -ENOENT && is_create)
 		return brim__errf(e, code, "open",
-				  "%s cannot be made: the directory %.*s does "
-				  "not exist",
-				  path, parent ? parent : 1,
-				  parent ? path : ".");
+				  "%s cannot be made: its directory does not "
+				  "exist",
+				  d->shown);
 	if (!why)
-		return brim__err(e, code, "open", path);
-	return brim__errf(e, code, "open", "%s %s", path, why);
+		return brim__err(e, code, "open", d->shown);
+	return brim__errf(e, code, "open", "%s %s", d->shown, why);
 }
 
 static int make_file(struct brim_device *d, struct brim_err *e)
 {
 	d->fd = open(d->info.path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
 	if (d->fd < 0)
-		return open_failed(d->info.path, -errno, 1, e);
+		return open_failed(d, -errno, 1, e);
 	return 0;
 }
 
@@ -98,15 +89,14 @@ static int open_existing(struct brim_device *d, const struct stat *st,
 	}
 	d->fd = open(d->info.path, flags);
 	if (d->fd < 0)
-		return open_failed(d->info.path, -errno, 0, e);
+		return open_failed(d, -errno, 0, e);
 	if (fstat(d->fd, &now) < 0)
-		return brim__err(e, -errno, "open", d->info.path);
+		return brim__err(e, -errno, "open", d->shown);
 	if (now.st_dev != st->st_dev || now.st_ino != st->st_ino ||
 	    now.st_rdev != st->st_rdev || now.st_mode != st->st_mode)
 		return brim__errf(e, -ESTALE, "open",
-				  "%s was replaced while "
-				  "it was being opened",
-				  d->info.path);
+				  "%s was replaced while it was being opened",
+				  d->shown);
 	return 0;
 }
 
@@ -154,9 +144,9 @@ static int learn_block(struct brim_device *d, const struct stat *st,
 	if (ioctl(d->fd, BLKGETSIZE64, &size_bytes) < 0 ||
 	    ioctl(d->fd, BLKSSZGET, &logical) < 0 ||
 	    ioctl(d->fd, BLKROGET, &is_readonly) < 0)
-		return brim__err(e, -errno, "open", d->info.path);
+		return brim__err(e, -errno, "open", d->shown);
 	if (d->info.is_writable && is_readonly)
-		return open_failed(d->info.path, -EROFS, 0, e);
+		return open_failed(d, -EROFS, 0, e);
 	if (ioctl(d->fd, BLKPBSZGET, &physical) < 0)
 		physical = (unsigned int)logical;
 	if (ioctl(d->fd, BLKIOMIN, &min_io) < 0)
@@ -205,9 +195,9 @@ static int go_direct(struct brim_device *d, struct brim_err *e)
 	if (align == 0 || flags < 0 ||
 	    fcntl(d->fd, F_SETFL, flags | O_DIRECT) < 0)
 		return brim__errf(e, -EINVAL, "open",
-				  "%s: there is no direct "
-				  "I/O here; open it buffered",
-				  d->info.path);
+				  "%s: there is no direct I/O here; open it "
+				  "buffered",
+				  d->shown);
 	d->info.is_direct = 1;
 	d->info.align_bytes = align;
 	if (d->info.kind == BRIM_DEVICE_FILE) {
@@ -229,10 +219,9 @@ static int grow(struct brim_device *d, uint64_t size_bytes, struct brim_err *e)
 	if (getrlimit(RLIMIT_FSIZE, &limit) == 0 &&
 	    limit.rlim_cur != RLIM_INFINITY && size_bytes > limit.rlim_cur)
 		return brim__errf(e, -EFBIG, "open",
-				  "%s cannot be made %s "
-				  "long: this process may make files of %llu "
-				  "bytes (ulimit -f)",
-				  d->info.path, wanted,
+				  "%s cannot be made %s long: this process may "
+				  "make files of %llu bytes (ulimit -f)",
+				  d->shown, wanted,
 				  (unsigned long long)limit.rlim_cur);
 	if (ftruncate(d->fd, (off_t)size_bytes) == 0) {
 		d->info.size_bytes = size_bytes;
@@ -242,12 +231,11 @@ static int grow(struct brim_device *d, uint64_t size_bytes, struct brim_err *e)
 	if (code == -EFBIG)
 		return brim__errf(
 			e, code, "open",
-			"%s cannot be made %s long: "
-			"the filesystem that holds it has no files of "
-			"that size (XFS and tmpfs have)",
-			d->info.path, wanted);
+			"%s cannot be made %s long: the filesystem that holds "
+			"it has no files of that size (XFS and tmpfs have)",
+			d->shown, wanted);
 	return brim__errf(e, code, "open", "%s cannot be made %s long: %s",
-			  d->info.path, wanted, strerror(-code));
+			  d->shown, wanted, strerror(-code));
 }
 
 /* ---------------------------------------------------------------- the steps */
@@ -259,7 +247,7 @@ static int learn(struct brim_device *d, const struct brim_device_options *o,
 
 	d->info.is_writable = !!(o->flags & BRIM_DEVICE_WRITE);
 	if (fstat(d->fd, &st) < 0)
-		return brim__err(e, -errno, "open", d->info.path);
+		return brim__err(e, -errno, "open", d->shown);
 	if (S_ISBLK(st.st_mode))
 		return learn_block(d, &st, e);
 	learn_file(d, &st);
@@ -285,7 +273,7 @@ static int settle(struct brim_device *d, bool is_new,
 		return ret;
 	/* libblkid reads at any offset: direct I/O comes after. */
 	if (d->info.is_writable && !is_new && !(o->flags & BRIM_DEVICE_FORCE))
-		ret = brim__device_probe_signature(d->info.path, d->fd, e);
+		ret = brim__device_probe_signature(d->shown, d->fd, e);
 	if (ret == 0 && wants_direct(d, o))
 		ret = go_direct(d, e);
 	if (ret == 0 && d->info.is_writable &&
@@ -311,7 +299,7 @@ int brim__device_fd_open(struct brim_device *d, const struct stat *st,
 		return ret;
 	}
 	if (o->flags & BRIM_DEVICE_WRITE) {
-		ret = brim__device_probe_busy(d->info.path, st, e);
+		ret = brim__device_probe_busy(d->shown, st, e);
 		if (ret < 0)
 			return ret;
 	}

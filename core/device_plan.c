@@ -65,10 +65,9 @@ int brim__device_image_open(struct brim_device *d,
 	if (o->flags & BRIM_DEVICE_WRITE)
 		return brim__errf(
 			e, -EROFS, "open",
-			"%s is a brim image, "
-			"which is read-only; raw takes it for a plain "
-			"file",
-			d->info.path);
+			"%s is a brim image, which is read-only; raw takes it "
+			"for a plain file",
+			d->shown);
 	ret = brim_image_load(&d->owned_plan, d->info.path, e);
 	if (ret < 0)
 		return ret;

@@ -241,15 +241,15 @@ static void unescape(char *s)
  * "X is mounted on /mnt", or "X is in use: loop0p1 is mounted on /mnt" where
  * it is something above the target that is.
  */
-static int busy(const char *path, const struct stat *st, dev_t dev,
+static int busy(const char *shown, const struct stat *st, dev_t dev,
 		const char *how, const char *where, struct brim_err *e)
 {
 	char name[64];
 
 	if (S_ISBLK(st->st_mode) && st->st_rdev == dev)
-		return brim__errf(e, -EBUSY, "open", "%s is %s%s", path, how,
+		return brim__errf(e, -EBUSY, "open", "%s is %s%s", shown, how,
 				  where);
-	return brim__errf(e, -EBUSY, "open", "%s is in use: %s is %s%s", path,
+	return brim__errf(e, -EBUSY, "open", "%s is in use: %s is %s%s", shown,
 			  dev_name(dev, name, sizeof(name)), how, where);
 }
 
@@ -279,10 +279,14 @@ static int mount_line(char *line, dev_t *dev, char **where)
 	if (!*where)
 		return -EINVAL;
 	unescape(*where);
+	/* A message is one line, whatever a mount point is called. */
+	for (at = 0; (*where)[at]; at++)
+		if (iscntrl((unsigned char)(*where)[at]))
+			(*where)[at] = '?';
 	return 0;
 }
 
-static int check_mounts(const char *path, const struct stat *st,
+static int check_mounts(const char *shown, const struct stat *st,
 			const struct family *f, struct brim_err *e)
 {
 	FILE *m = fopen("/proc/self/mountinfo", "re");
@@ -295,14 +299,14 @@ static int check_mounts(const char *path, const struct stat *st,
 		return 0; /* O_EXCL remains */
 	while (ret == 0 && getline(&line, &room, m) > 0) {
 		if (mount_line(line, &dev, &where) == 0 && family_has(f, dev))
-			ret = busy(path, st, dev, "mounted on ", where, e);
+			ret = busy(shown, st, dev, "mounted on ", where, e);
 	}
 	free(line);
 	fclose(m);
 	return ret;
 }
 
-static int check_swaps(const char *path, const struct stat *st,
+static int check_swaps(const char *shown, const struct stat *st,
 		       const struct family *f, struct brim_err *e)
 {
 	FILE *m = fopen("/proc/swaps", "re");
@@ -319,10 +323,10 @@ static int check_swaps(const char *path, const struct stat *st,
 		if (line[0] != '/' || stat(line, &s) < 0)
 			continue;
 		if (S_ISBLK(s.st_mode) && family_has(f, s.st_rdev))
-			ret = busy(path, st, s.st_rdev, "used as swap", "", e);
+			ret = busy(shown, st, s.st_rdev, "used as swap", "", e);
 		else if (s.st_dev == st->st_dev && s.st_ino == st->st_ino)
 			ret = brim__errf(e, -EBUSY, "open",
-					 "%s is used as swap", path);
+					 "%s is used as swap", shown);
 	}
 	free(line);
 	fclose(m);
@@ -330,7 +334,7 @@ static int check_swaps(const char *path, const struct stat *st,
 }
 
 /* Nothing is mounted, but devices stand on the target all the same. */
-static int check_users(const char *path, const struct family *f,
+static int check_users(const char *shown, const struct family *f,
 		       struct brim_err *e)
 {
 	char name[64];
@@ -343,24 +347,24 @@ static int check_users(const char *path, const struct family *f,
 	dev_name(f->dev[k], name, sizeof(name));
 	if (!strncmp(name, "loop", 4))
 		return brim__errf(e, -EBUSY, "open",
-				  "%s is behind /dev/%s; "
-				  "detach that first: losetup -d /dev/%s",
-				  path, name, name);
-	return brim__errf(e, -EBUSY, "open", "%s is held by /dev/%s", path,
+				  "%s is behind /dev/%s; detach that first: "
+				  "losetup -d /dev/%s",
+				  shown, name, name);
+	return brim__errf(e, -EBUSY, "open", "%s is held by /dev/%s", shown,
 			  name);
 }
 
-int brim__device_probe_busy(const char *path, const struct stat *st,
+int brim__device_probe_busy(const char *shown, const struct stat *st,
 			    struct brim_err *e)
 {
 	struct family f;
 	int ret;
 
 	family_find(&f, st);
-	ret = check_mounts(path, st, &f, e);
+	ret = check_mounts(shown, st, &f, e);
 	if (ret == 0)
-		ret = check_swaps(path, st, &f, e);
+		ret = check_swaps(shown, st, &f, e);
 	if (ret == 0)
-		ret = check_users(path, &f, e);
+		ret = check_users(shown, &f, e);
 	return ret;
 }

@@ -51,7 +51,7 @@ static void quote_label(char *buf, size_t buf_bytes, const char *label)
 }
 
 /* Says what libblkid has just found. */
-static int found(const char *path, blkid_probe pr, struct brim_err *e)
+static int found(const char *shown, blkid_probe pr, struct brim_err *e)
 {
 	const char *type = value_of(pr, "TYPE");
 	const char *usage = value_of(pr, "USAGE");
@@ -71,20 +71,20 @@ static int found(const char *path, blkid_probe pr, struct brim_err *e)
 	if (label && *label)
 		quote_label(labelled, sizeof(labelled), label);
 	return brim__errf(e, -EEXIST, "open",
-			  "%s holds %s %s %s%s; --force "
-			  "overwrites it",
-			  path, article(type), type, noun, labelled);
+			  "%s holds %s %s %s%s; --force overwrites it", shown,
+			  article(type), type, noun, labelled);
 }
 
-static int probe(const char *path, int fd, blkid_probe pr, struct brim_err *e)
+static int probe(const char *shown, int fd, blkid_probe pr, struct brim_err *e)
 {
 	int ret;
 
 	if (blkid_probe_set_device(pr, fd, 0, 0) < 0)
-		return brim__errf(e, -EIO, "open",
-				  "%s cannot be searched for "
-				  "signatures; --force does without",
-				  path);
+		return brim__errf(
+			e, -EIO, "open",
+			"%s cannot be searched for signatures; --force "
+			"does without",
+			shown);
 	blkid_probe_enable_superblocks(pr, 1);
 	blkid_probe_set_superblocks_flags(pr, BLKID_SUBLKS_TYPE |
 						      BLKID_SUBLKS_USAGE |
@@ -94,17 +94,16 @@ static int probe(const char *path, int fd, blkid_probe pr, struct brim_err *e)
 	blkid_probe_set_partitions_flags(pr, BLKID_PARTS_FORCE_GPT);
 	ret = blkid_do_probe(pr);
 	if (ret == 0)
-		return found(path, pr, e);
+		return found(shown, pr, e);
 	if (ret < 0)
 		return brim__errf(e, -EIO, "open",
-				  "%s cannot be searched for "
-				  "signatures: it cannot be read; --force does "
-				  "without",
-				  path);
+				  "%s cannot be searched for signatures: it "
+				  "cannot be read; --force does without",
+				  shown);
 	return 0;
 }
 
-int brim__device_probe_signature(const char *path, int fd, struct brim_err *e)
+int brim__device_probe_signature(const char *shown, int fd, struct brim_err *e)
 {
 	blkid_probe pr;
 	int ret;
@@ -113,8 +112,8 @@ int brim__device_probe_signature(const char *path, int fd, struct brim_err *e)
 		return 0; /* empty: libblkid calls that an error */
 	pr = blkid_new_probe();
 	if (!pr)
-		return brim__err(e, -ENOMEM, "open", path);
-	ret = probe(path, fd, pr, e);
+		return brim__err(e, -ENOMEM, "open", shown);
+	ret = probe(shown, fd, pr, e);
 	blkid_free_probe(pr);
 	return ret;
 }
@@ -143,7 +142,7 @@ static int find_data(int fd, off_t from, off_t to)
 	return 0;
 }
 
-int brim__device_probe_signature(const char *path, int fd, struct brim_err *e)
+int brim__device_probe_signature(const char *shown, int fd, struct brim_err *e)
 {
 	off_t end = lseek(fd, 0, SEEK_END);
 	off_t tail = BRIM__MAX(end - SIGNATURE_BYTES, 0);
@@ -153,13 +152,13 @@ int brim__device_probe_signature(const char *path, int fd, struct brim_err *e)
 	if (ret == 0)
 		ret = find_data(fd, tail, end);
 	if (ret < 0)
-		return brim__err(e, ret, "open", path);
+		return brim__err(e, ret, "open", shown);
 	if (ret)
 		return brim__errf(e, -EEXIST, "open",
-				  "%s holds data (this "
-				  "brim was built without libblkid and cannot "
-				  "tell which); --force overwrites it",
-				  path);
+				  "%s holds data (this brim was built without "
+				  "libblkid and cannot tell which); --force "
+				  "overwrites it",
+				  shown);
 	return 0;
 }
 

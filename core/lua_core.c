@@ -194,8 +194,6 @@ int luaopen_brim_core(lua_State *L)
 	brim__lua_open_run(L);
 	brim__lua_open_scan(L);
 	brim__lua_open_uuid(L);
-#if __has_include("lua_edit.c")
 	brim__lua_open_edit(L);
-#endif
 	return 1;
 }

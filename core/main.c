@@ -54,8 +54,7 @@ static void catch_sigint(lua_State *L)
 /* package.preload[name]: compiles and runs the text of upvalue 1. */
 static int load_embedded(lua_State *L)
 {
-	const struct brim__embedded *m =
-		lua_touserdata(L, lua_upvalueindex(1));
+	const struct brim__embedded *m = lua_touserdata(L, lua_upvalueindex(1));
 	char chunk[128];
 
 	snprintf(chunk, sizeof(chunk), "=%s", m->name);

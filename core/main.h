@@ -10,7 +10,7 @@
 
 /* A Lua file compiled in; the table ends with a NULL name. */
 struct brim__embedded {
-	const char *name;	/* as require takes it */
+	const char *name; /* as require takes it */
 	const char *text;
 	size_t len_bytes;
 };

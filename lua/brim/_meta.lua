@@ -37,6 +37,10 @@ function core.process_usage() end
 ---@return number
 function core.monotonic_s() end
 
+---Read the time of day: nanoseconds since 1970.
+---@return integer
+function core.time_ns() end
+
 ---Is a file descriptor a terminal?
 ---@param fd integer
 ---@return boolean
@@ -66,6 +70,13 @@ function core.probe_uring() end
 ---Count the handles that are open.
 ---@return integer
 function core.open_handles() end
+
+---Begin line editing on the terminal: history_path, prompt, and complete(line) -> list of texts, the
+---byte where what they replace begins. Nil and an error where there is no terminal or no libedit.
+---@param o? table
+---@return userdata? edit
+---@return brim.Error? err
+function core.edit_open(o) end
 
 ---Open a target; brim.device.open checks its options and is what scripts call.
 ---@param path string
@@ -365,6 +376,24 @@ function run:mismatch(k) end
 ---Wait for what is in flight and release it; any number of times.
 ---@return true
 function run:close() end
+
+---A line editor with history and completion.
+local edit = {}
+
+---Read a line: without its end, nil at the end of input, "" and "interrupted" after Ctrl-C.
+---@param prompt? string
+---@return string? line
+---@return string? interrupted
+function edit:readline(prompt) end
+
+---Remember a line, in the history file at once.
+---@param line string
+---@return true
+function edit:add_history(line) end
+
+---Give the terminal back; any number of times.
+---@return true
+function edit:close() end
 
 ---One difference that a verify or a scan found.
 ---@class brim.Mismatch

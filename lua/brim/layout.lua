@@ -24,6 +24,7 @@ local M = {}
 ---@field array boolean declared with brackets: its value is a list
 ---@field record? brim.Layout
 ---@field value? integer default of each element
+---@field magic? integer like value, and a scan expects it everywhere
 ---@field unit? string
 ---@field doc? string
 
@@ -46,7 +47,7 @@ Placed.__index = Placed
 
 local DEF_KEYS <const> = { size_bytes = true, endian = true, crc32c = true, checksum = true,
   extensible = true, doc = true }
-local FIELD_KEYS <const> = { value = true, doc = true, unit = true, base = true }
+local FIELD_KEYS <const> = { value = true, doc = true, unit = true, magic = true }
 
 -- "u32le[64]" and its like; records come as layouts or layout:array(n).
 local function parse_type(spec, endian)
@@ -85,6 +86,7 @@ local function parse_field(spec, def)
       field[key] = v
     end
   end
+  field.value = field.value or field.magic
   return field
 end
 
@@ -189,6 +191,28 @@ function M.bytes(off_bytes, content, label)
     values = {} }, Placed)
 end
 
+-- Placed structures come as several results, as lists, or both.
+local function flatten(list, ...)
+  for i = 1, select("#", ...) do
+    local v = select(i, ...)
+    if M.is_placed(v) then
+      list[#list + 1] = v
+    elseif type(v) == "table" and getmetatable(v) == nil then
+      flatten(list, table.unpack(v))
+    elseif v ~= nil then
+      error(("expected structures placed with layout:at, got %s"):format(type(v)), 0)
+    end
+  end
+  return list
+end
+
+---Collect placed structures given one by one, in lists, or both.
+---@param ... brim.Placed|brim.Placed[]
+---@return brim.Placed[]
+function M.flatten(...)
+  return flatten({}, ...)
+end
+
 ---Is it a placed structure?
 ---@param v any
 ---@return boolean
@@ -200,7 +224,12 @@ local function value_error(layout, field, why)
   error(("field '%s' of '%s': %s"):format(field.name, layout.name, why), 0)
 end
 
--- base and step of an integer or index value.
+---The base and step of an integer or index value of a field; raises for anything else.
+---@param layout brim.Layout
+---@param field brim.Field
+---@param v any
+---@return integer base
+---@return integer step
 local function affine(layout, field, v)
   if math.type(v) == "integer" then
     return v, 0
@@ -215,6 +244,8 @@ local function affine(layout, field, v)
   value_error(layout, field, ("expected an integer, got %s"):format(type(v)))
 end
 
+M.affine = affine
+
 local function opaque_bytes(layout, field, v)
   if type(v) ~= "string" then
     value_error(layout, field, ("expected a string, got %s"):format(type(v)))
@@ -225,6 +256,8 @@ local function opaque_bytes(layout, field, v)
   end
   return v
 end
+
+M.opaque = opaque_bytes
 
 -- Visits every value given, records inside out, as visit(layout, field, off_bytes, element_value).
 local function each_value(layout, off_bytes, size_bytes, values, visit)

@@ -115,21 +115,6 @@ function Plan:zero(off_bytes, len_bytes, name)
   return self
 end
 
--- Placed structures come as several results, as lists, or both.
-local function flatten(list, ...)
-  for i = 1, select("#", ...) do
-    local v = select(i, ...)
-    if layout.is_placed(v) then
-      list[#list + 1] = v
-    elseif type(v) == "table" and getmetatable(v) == nil then
-      flatten(list, table.unpack(v))
-    elseif v ~= nil then
-      error(("expected structures placed with layout:at, got %s"):format(type(v)), 0)
-    end
-  end
-  return list
-end
-
 -- Stamps placed structures for a range of instances; raises at `level` above its caller.
 local function make_stamp(placed, first, count, level)
   local stamp = must(core.stamp_new())
@@ -156,7 +141,6 @@ local function lay(self, placed, first, count, o)
   local name = o.name or placed[1].layout and placed[1].layout.name or placed[1].label
   local stamp = make_stamp(placed, first, count, 3)
   must(self.handle:each(stamp, o.offset_bytes, o.stride_bytes or 0, name, o.groups), nil, 2)
-  return self
 end
 
 ---Lay structures over a range of groups: `trace` is called once, with the symbolic group number, and
@@ -175,7 +159,8 @@ function Plan:each(count, trace, o)
   if not o.stride_bytes then
     error("plan:each needs stride_bytes, or a plan with group_bytes", 2)
   end
-  return lay(self, flatten({}, trace(symbol.new())), o.first, count, o)
+  lay(self, layout.flatten(trace(symbol.new())), o.first, count, o)
+  return self
 end
 
 ---Lay structures over one group, placed relative to its start; it counts as a group. Covers what `each`
@@ -187,15 +172,17 @@ function Plan:group(number, ...)
   if not self.group_bytes then
     error("plan:group needs a plan with group_bytes", 2)
   end
-  return lay(self, flatten({}, ...), number, 1, { name = ("group %d"):format(number),
+  lay(self, layout.flatten(...), number, 1, { name = ("group %d"):format(number),
     offset_bytes = 0, stride_bytes = self.group_bytes, groups = true })
+  return self
 end
 
 ---Lay structures at their offsets on the volume.
 ---@param ... brim.Placed|brim.Placed[]
 ---@return brim.Plan self
 function Plan:put(...)
-  return lay(self, flatten({}, ...), 0, 1, { offset_bytes = 0, stride_bytes = 0, groups = false })
+  lay(self, layout.flatten(...), 0, 1, { offset_bytes = 0, stride_bytes = 0, groups = false })
+  return self
 end
 
 ---Read or set a note: a text that travels with the plan and its image file.

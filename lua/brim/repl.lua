@@ -141,46 +141,62 @@ end
 
 -- ----------------------------------------------------------------------- input
 
--- A reader: read(prompt) -> line or nil at the end; close().
-local function open_reader(is_tty, env)
+-- What input comes from: read(prompt) -> line, or nil at the end, and whether Ctrl-C dropped it;
+-- remember(line); close().
+local function edited(edit)
+  return {
+    read = function(prompt) return edit:readline(prompt) end,
+    remember = function(line) edit:add_history(line) end,
+    close = function() edit:close() end,
+  }
+end
+
+local function plain(is_tty)
+  local function nothing() end
+  return {
+    read = function(prompt)
+      if is_tty then
+        io.stdout:write(prompt):flush()
+      end
+      return io.stdin:read("l"), core.interrupted()
+    end,
+    remember = nothing,
+    close = nothing,
+  }
+end
+
+local function open_input(is_tty, env)
   local home = os.getenv("HOME")
-  if is_tty and core.edit_open then
-    local edit = core.edit_open {
-      history_path = home and home .. "/.brim_history",
-      complete = function(line) return M.complete(line, env) end,
-    }
-    if edit then
-      return function(prompt) return edit:readline(prompt) end, function() edit:close() end
-    end
-  end
-  return function(prompt)
-    if is_tty then
-      io.stdout:write(prompt):flush()
-    end
-    return io.stdin:read("L")
-  end, function() end
+  local edit = is_tty and core.edit_open {
+    history_path = home and home .. "/.brim_history",
+    complete = function(line) return M.complete(line, env) end,
+  }
+  return edit and edited(edit) or plain(is_tty)
 end
 
 -- Reads lines until they make a whole input: its chunk, or nil and the reason; false at the end.
-local function read_input(read, env)
-  local line = read(PROMPT)
-  if not line then
-    return false
-  end
-  local text = line:gsub("\n$", "")
+local function read_input(input, env)
+  local text, prompt = nil, PROMPT
   while true do
+    local line, dropped = input.read(prompt)
+    if dropped then
+      core.clear_interrupt()
+      return nil
+    elseif not line and not text then
+      return false
+    elseif not line then
+      return nil, "the input ends too early"
+    end
+    input.remember(line)
+    text = text and text .. "\n" .. line or line
     if text:find("^%s*$") then
       return nil
     end
     local chunk, is_open, why = compile(text, env)
-    if chunk then
-      return chunk
+    if chunk or not is_open then
+      return chunk, why
     end
-    line = is_open and read(MORE)
-    if not line then
-      return nil, why
-    end
-    text = text .. "\n" .. line:gsub("\n$", "")
+    prompt = MORE
   end
 end
 
@@ -212,13 +228,13 @@ function M.main(o)
   local is_tty = core.isatty(0)
   local out = io.stdout
   local env = environment(out)
-  local read, close = open_reader(is_tty, env)
+  local input = open_input(is_tty, env)
   if is_tty and not (o and o.quiet) then
     out:write(("brim %s: help() tells what there is, Ctrl-D ends\n"):format(core.version))
   end
   local status = 0
   while true do
-    local chunk, why = read_input(read, env)
+    local chunk, why = read_input(input, env)
     if chunk == false then
       break
     elseif why then
@@ -229,7 +245,7 @@ function M.main(o)
     end
     core.clear_interrupt()
   end
-  close()
+  input.close()
   if is_tty then
     out:write("\n")
   end

@@ -146,7 +146,7 @@ Any other Lua file just runs; its arguments are in arg and in `...`.
 
   $ echo 'print(arg[0], arg[1], ..., require "brim".MAX_BYTES)' > plain.lua
   $ brim run plain.lua a b
-  plain.lua	a	a	b	9223372036854775807
+  plain.lua	a	a	9223372036854775807
 
 A recipe with raw_args gets its words as they are, --help among them; its name may be the program's.
 

@@ -32,3 +32,18 @@ Errors are one line, and the rest still runs; the status tells.
   error: attempt to index a nil value (global 'x')
   error: <name> expected near '7'
   [1]
+  $ printf 'for i = 1, 2 do\n' | brim repl
+  error: the input ends too early
+  [1]
+  $ printf 'return nil, brim.error.new { message = "no" }\n' | brim repl
+  error: no
+
+print shows tables, help explains.
+
+  $ printf '%s\n' 'print({ 1, 2 }, "x")' 'help(brim.bytes.parse)' | brim repl
+  { 1, 2 }	x
+  brim.bytes.parse(text)
+  
+  Parse the text of a size; raises for anything that is none.
+  @param text string
+  @return integer n_bytes

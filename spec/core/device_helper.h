@@ -18,16 +18,18 @@
 #include "brim.h"
 #include "tap.h"
 
+#define DIR_BYTES 256
+#define PATH_BYTES 512
 #define MIB (1u << 20)
 #define TOP ((uint64_t)BRIM_MAX_BYTES)
 #define WRITE BRIM_DEVICE_WRITE
 #define CREATE (BRIM_DEVICE_WRITE | BRIM_DEVICE_CREATE)
 #define FORCE (BRIM_DEVICE_WRITE | BRIM_DEVICE_FORCE)
 
-static char dir[64];        /* on disk, where O_DIRECT works */
-static char big_dir[64];    /* on tmpfs, which holds 2^63-1 bytes, or "" */
-static char where[160];     /* what at() gave last */
-static struct brim_err err; /* what open_at() got last */
+static char dir[DIR_BYTES];     /* on disk, where O_DIRECT works */
+static char big_dir[DIR_BYTES]; /* on tmpfs, which holds 2^63-1 bytes, or "" */
+static char where[PATH_BYTES];  /* what at() gave last */
+static struct brim_err err;     /* what open_at() got last */
 
 static inline const char *at(const char *base, const char *name)
 {
@@ -83,7 +85,7 @@ static void make(const char *path, int64_t size, const void *head, size_t len)
 
 static int run(const char *format, const char *arg)
 {
-	char cmd[400];
+	char cmd[PATH_BYTES + 256];
 
 	snprintf(cmd, sizeof(cmd), format, arg);
 	return system(cmd);
@@ -101,7 +103,7 @@ static void begin(void)
 {
 	const char *tmp = getenv("TMPDIR");
 
-	snprintf(dir, sizeof(dir), "%.40s/brim-XXXXXX", tmp ? tmp : "/tmp");
+	snprintf(dir, sizeof(dir), "%.200s/brim-XXXXXX", tmp ? tmp : "/tmp");
 	strcpy(big_dir, "/dev/shm/brim-XXXXXX");
 	if (!mkdtemp(dir)) {
 		perror(dir);

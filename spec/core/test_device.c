@@ -14,11 +14,10 @@
 
 static void test_not_targets(void)
 {
-	char fifo[160], link[160], parent[160];
+	char fifo[PATH_BYTES], link[PATH_BYTES];
 
 	snprintf(fifo, sizeof(fifo), "%s/fifo", dir);
 	snprintf(link, sizeof(link), "%s/link", dir);
-	snprintf(parent, sizeof(parent), "the directory %s/no does not", dir);
 	if (mkfifo(fifo, 0600) < 0 || symlink("nowhere", link) < 0)
 		exit(1);
 	refused("empty path", "", WRITE, 0, -ENOENT, "path is empty");
@@ -31,11 +30,29 @@ static void test_not_targets(void)
 	refused("fifo", fifo, WRITE, 0, -ENOTBLK, "is a pipe");
 	refused("character device", "/dev/null", WRITE, 0, -ENOTBLK,
 		"is a character device");
-	refused("no parent", at(dir, "no/x"), CREATE, 0, -ENOENT, parent);
+	refused("no parent", at(dir, "no/x"), CREATE, 0, -ENOENT,
+		"its directory does not exist");
 	refused("a file as parent", at(dir, "fifo/x"), CREATE, 0, -ENOTDIR,
 		"fifo/x");
 	refused("dangling link", link, CREATE, 0, -ENOENT,
 		"symbolic link to nowhere");
+}
+
+/* The reason must survive a path that is longer than any message. */
+static void test_long_path(void)
+{
+	char path[2000], name[200];
+	size_t len;
+
+	memset(name, 'n', sizeof(name) - 1);
+	name[sizeof(name) - 1] = '\0';
+	len = (size_t)snprintf(path, sizeof(path), "%s", dir);
+	while (len < 1500)
+		len += (size_t)snprintf(path + len, sizeof(path) - len, "/%s",
+					name);
+	snprintf(path + len, sizeof(path) - len, "/the\nend");
+	refused("long path", path, 0, 0, -ENOENT, "the?end does not exist");
+	ok(!strncmp(err.msg, "...nnn", 6), "shown by its end", "%s", err.msg);
 }
 
 static void test_options(void)
@@ -81,7 +98,7 @@ static void test_create(void)
 {
 	struct rlimit old, low = { .rlim_cur = MIB };
 	struct brim_device *d;
-	char path[160];
+	char path[PATH_BYTES];
 
 	snprintf(path, sizeof(path), "%s/created", dir);
 	getrlimit(RLIMIT_FSIZE, &old);
@@ -120,7 +137,7 @@ static void as_nobody(const char *path)
 
 static void test_permissions(void)
 {
-	char path[160];
+	char path[PATH_BYTES];
 
 	snprintf(path, sizeof(path), "%s/mine", dir);
 	make(path, 4096, "", 0);
@@ -145,7 +162,7 @@ static void test_permissions(void)
 /* A block at the top of a file of this size: written, read, made a hole. */
 static void check_size(uint64_t size)
 {
-	char path[160], name[64], in[4096], out[4096];
+	char path[PATH_BYTES], name[64], in[4096], out[4096];
 	uint64_t len = size < 4096 ? size : 4096, off = size - len;
 	struct brim_device *d;
 	struct stat st = { 0 };
@@ -393,7 +410,7 @@ static void test_image(void)
 	struct brim_plan *p = make_plan(size);
 	struct brim_device_info info;
 	struct brim_device *d;
-	char path[160];
+	char path[PATH_BYTES];
 
 	snprintf(path, sizeof(path), "%s/image.brim", dir);
 	ok(brim_device_open_plan(&d, p, &err) == 0, "open plan", "%s", err.msg);
@@ -455,6 +472,7 @@ int main(void)
 {
 	begin();
 	test_not_targets();
+	test_long_path();
 	test_options();
 	test_create();
 	test_permissions();

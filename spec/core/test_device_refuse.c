@@ -34,7 +34,7 @@ static void make_dos(const char *path, int64_t size)
 
 static void test_force(void)
 {
-	char path[160];
+	char path[PATH_BYTES];
 	struct brim_device *d;
 
 	snprintf(path, sizeof(path), "%s/dos", dir);
@@ -54,7 +54,7 @@ static void test_force(void)
 static void check_signature(const char *tool, const char *command,
 			    const char *says)
 {
-	char path[160], name[64];
+	char path[PATH_BYTES], name[64];
 
 	snprintf(path, sizeof(path), "%s/%s", *big_dir ? big_dir : dir, tool);
 	snprintf(name, sizeof(name), "signature of %s", tool);
@@ -87,7 +87,7 @@ static void test_huge(void)
 {
 	struct timespec a, b;
 	struct brim_device *d;
-	char path[160];
+	char path[PATH_BYTES];
 
 	snprintf(path, sizeof(path), "%s/huge", big_dir);
 	if (!*big_dir) {
@@ -111,7 +111,7 @@ static void test_huge(void)
  */
 
 static char loop_path[32];
-static char backing[160];
+static char backing[PATH_BYTES];
 
 static int loop_bind(int backing_fd, uint32_t flags, uint32_t sector)
 {
@@ -237,7 +237,7 @@ static void test_readonly_loop(void)
 /* A mount point with a blank in it, which /proc writes as \040. */
 static void check_mounted(const char *device, const char *says)
 {
-	char point[160], whole[320];
+	char point[PATH_BYTES], whole[PATH_BYTES + 160];
 
 	snprintf(point, sizeof(point), "%s/a mount", dir);
 	mkdir(point, 0700);

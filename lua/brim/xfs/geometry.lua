@@ -1,9 +1,9 @@
 -- brim.xfs.geometry: options and a device's facts -> the geometry of a V5 XFS, or one error.
 -- Pure: no I/O, no environment, no clock. The decisions are those of mkfs.xfs 6.1.
--- Called by format, check and the mkfs recipe; groups and journal hold the longer parts.
+-- Called by format, check and the mkfs recipe; division and journal hold the longer parts.
 -- Units: `*_blocks` and `*_block` are filesystem blocks, `*agbno` and the tree roots blocks within
 -- a group, `*_log2` binary logarithms, `root_ino` an inode number.
-local groups = require "brim.xfs.groups"
+local division = require "brim.xfs.division"
 local journal = require "brim.xfs.journal"
 local levels = require "brim.xfs.levels"
 local schema = require "brim.xfs.schema"
@@ -21,6 +21,7 @@ local SECTOR_MAX_BYTES <const> = 32768
 local DATA_MIN_BYTES <const> = 16 * MIB
 local INODE_DEFAULT_BYTES <const> = 512
 local DIR_BLOCK_MIN_BYTES <const> = 4096
+local RT_EXTENT_MIN_BYTES <const> = 4096
 local CHUNK_INODES <const> = 64 -- inodes of one inobt record
 local CLUSTER_BYTES <const> = 8192 -- inode cluster of 256-byte inodes; grows with the inode
 
@@ -75,6 +76,7 @@ local INCOMPAT = { sparse = 0x2, bigtime = 0x8, nrext64 = 0x20 }
 ---@field log_sector_bytes integer 0 when sectors are 512 bytes (sb_logsectsize)
 ---@field log_sector_log2 integer 0 when sectors are 512 bytes (sb_logsectlog)
 ---@field max_inode_percent integer
+---@field rt_extent_bytes integer what is stored where there is no realtime device
 ---@field dir_block_bytes integer
 ---@field dir_block_log2 integer of bytes
 ---@field inode_align_blocks integer (sb_inoalignmt)
@@ -159,6 +161,7 @@ local function set_block(s)
   local g = s.g
   g.block_bytes = s.o.block_bytes or schema.SCHEMA.block_bytes.default
   g.block_log2 = log2_of(g.block_bytes)
+  g.rt_extent_bytes = math.max(g.block_bytes, RT_EXTENT_MIN_BYTES)
 end
 
 -- Sector size the device suggests: its physical one, if the blocks are not smaller.
@@ -422,8 +425,8 @@ local function check_supported(s)
 end
 
 local STEPS = {
-  set_features, set_block, set_sector, set_directory, set_inode, set_sizes, groups.set_stripe,
-  journal.set_stripe_unit, groups.set_groups, set_max_inode_percent, set_feature_bits, set_layout,
+  set_features, set_block, set_sector, set_directory, set_inode, set_sizes, division.set_stripe,
+  journal.set_stripe_unit, division.set_groups, set_max_inode_percent, set_feature_bits, set_layout,
   journal.set_log, set_log_ag, set_root, check_supported,
 }
 

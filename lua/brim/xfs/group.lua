@@ -40,24 +40,33 @@ local function owner_records(space)
   return recs
 end
 
--- The leaf roots of all trees, in block order.
-local function trees(g, ag, space, has_inodes)
-  local inode_recs = has_inodes and inode_records(g) or {}
+-- The trees a geometry has, in block order: layout, block of the root, which records it holds.
+local function trees(g)
   local list = {}
-  local function root(tree, block, recs)
+  local function add(tree, block, kind)
     if block then
-      list[#list + 1] = tree:at(block << g.block_log2, g.block_bytes) { numrecs = #recs,
-        recs = recs, owner = ag, uuid = g.uuid,
-        blkno = ag * (g.ag_bytes >> SECTOR_LOG2) + (block << (g.block_log2 - SECTOR_LOG2)) }
+      list[#list + 1] = { layout = tree, block = block, kind = kind }
     end
   end
-  root(ondisk.bnobt, g.bno_block, records(space, false))
-  root(ondisk.cntbt, g.cnt_block, records(space, true))
-  root(g.sparse and ondisk.inobt or ondisk.inobt_full, g.inobt_block, inode_recs)
-  root(g.sparse and ondisk.finobt or ondisk.finobt_full, g.finobt_block, inode_recs)
-  root(ondisk.rmapbt, g.rmapbt_block, g.rmapbt_block and owner_records(space))
-  root(ondisk.refcountbt, g.refcountbt_block, {})
+  add(ondisk.bnobt, g.bno_block, "free")
+  add(ondisk.cntbt, g.cnt_block, "free_by_size")
+  add(g.sparse and ondisk.inobt or ondisk.inobt_full, g.inobt_block, "inodes")
+  add(g.sparse and ondisk.finobt or ondisk.finobt_full, g.finobt_block, "inodes")
+  add(ondisk.rmapbt, g.rmapbt_block, "owners")
+  add(ondisk.refcountbt, g.refcountbt_block, "shared")
   return list
+end
+
+-- A root block with what every block of a tree says of itself.
+local function root(g, ag, tree, values)
+  values.owner, values.uuid = ag, g.uuid
+  values.blkno = ag * (g.ag_bytes >> SECTOR_LOG2) + (tree.block << (g.block_log2 - SECTOR_LOG2))
+  return tree.layout:at(tree.block << g.block_log2, g.block_bytes)(values)
+end
+
+local function tree_records(g, space, has_inodes)
+  return { free = records(space, false), free_by_size = records(space, true),
+    inodes = has_inodes and inode_records(g) or {}, owners = owner_records(space), shared = {} }
 end
 
 local function agf(g, ag, space)
@@ -100,8 +109,26 @@ function M.headers(g, ag, space, has_inodes)
   if gap_bytes > 0 then
     list[#list + 1] = layout.bytes(4 * g.sector_bytes, gap_bytes, "gap")
   end
-  for _, tree in ipairs(trees(g, ag, space, has_inodes)) do
-    list[#list + 1] = tree
+  local recs = tree_records(g, space, has_inodes)
+  for _, tree in ipairs(trees(g)) do
+    list[#list + 1] = root(g, ag, tree, { numrecs = #recs[tree.kind], recs = recs[tree.kind] })
+  end
+  return list
+end
+
+---What the headers and tree roots of any group say of themselves, whatever it holds: their magic
+---numbers (the layouts' defaults), the group's number, their place.
+---@param g brim.xfs.Geometry
+---@param ag integer|brim.Index
+---@return brim.Placed[]
+function M.identities(g, ag)
+  local sector = g.sector_bytes
+  local list = { ondisk.sb:at(0, sector) { uuid = g.uuid },
+    ondisk.agf:at(sector, sector) { seqno = ag, uuid = g.uuid },
+    ondisk.agi:at(2 * sector, sector) { seqno = ag, uuid = g.uuid },
+    ondisk.agfl:at(3 * sector, sector) { seqno = ag, uuid = g.uuid } }
+  for _, tree in ipairs(trees(g)) do
+    list[#list + 1] = root(g, ag, tree, {})
   end
   return list
 end

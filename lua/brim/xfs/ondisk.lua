@@ -14,7 +14,7 @@ M.NULL_FS_INODE = NULL64
 
 M.sb = struct("sb", { size_bytes = 264, endian = "big", crc32c = "crc", extensible = true,
   doc = "superblock, one sector, a copy in every group" }) {
-  { 0, "u32", "magicnum", value = 0x58465342, doc = "XFSB" },
+  { 0, "u32", "magicnum", magic = 0x58465342, doc = "XFSB" },
   { 4, "u32", "blocksize", unit = "bytes" },
   { 8, "u64", "dblocks", unit = "blocks", doc = "of the data device" },
   { 16, "u64", "rblocks", unit = "blocks", doc = "of the realtime device" },
@@ -73,7 +73,7 @@ M.sb = struct("sb", { size_bytes = 264, endian = "big", crc32c = "crc", extensib
 
 M.agf = struct("agf", { size_bytes = 224, endian = "big", crc32c = "crc", extensible = true,
   doc = "free space header of a group, its second sector" }) {
-  { 0, "u32", "magicnum", value = 0x58414746, doc = "XAGF" },
+  { 0, "u32", "magicnum", magic = 0x58414746, doc = "XAGF" },
   { 4, "u32", "versionnum", value = 1 },
   { 8, "u32", "seqno", doc = "number of this group" },
   { 12, "u32", "length", unit = "blocks" },
@@ -102,7 +102,7 @@ M.agf = struct("agf", { size_bytes = 224, endian = "big", crc32c = "crc", extens
 
 M.agi = struct("agi", { size_bytes = 344, endian = "big", crc32c = "crc", extensible = true,
   doc = "inode header of a group, its third sector" }) {
-  { 0, "u32", "magicnum", value = 0x58414749, doc = "XAGI" },
+  { 0, "u32", "magicnum", magic = 0x58414749, doc = "XAGI" },
   { 4, "u32", "versionnum", value = 1 },
   { 8, "u32", "seqno", doc = "number of this group" },
   { 12, "u32", "length", unit = "blocks" },
@@ -125,7 +125,7 @@ M.agi = struct("agi", { size_bytes = 344, endian = "big", crc32c = "crc", extens
 
 M.agfl = struct("agfl", { size_bytes = 40, endian = "big", crc32c = "crc", extensible = true,
   doc = "free list of a group, its fourth sector" }) {
-  { 0, "u32", "magicnum", value = 0x5841464c, doc = "XAFL" },
+  { 0, "u32", "magicnum", magic = 0x5841464c, doc = "XAFL" },
   { 4, "u32", "seqno", doc = "number of this group" },
   { 8, "uuid", "uuid" },
   { 24, "u64", "lsn" },
@@ -175,7 +175,7 @@ M.OWNER = { fs = -3, log = -4, ag = -5, inobt = -6, inodes = -7, refcount = -8, 
 local function leaf(name, magic, record, doc)
   return struct(name, { size_bytes = 56 + record.size_bytes, endian = "big", crc32c = "crc",
     extensible = true, doc = doc }) {
-    { 0, "u32", "magic", value = magic },
+    { 0, "u32", "magic", magic = magic },
     { 4, "u16", "level", doc = "0: a leaf" },
     { 6, "u16", "numrecs" },
     { 8, "u32", "leftsib", value = NULL32, unit = "group block" },
@@ -201,7 +201,7 @@ M.refcountbt = leaf("refcountbt", 0x52334643, M.refcount_rec, "R3FC: shared bloc
 
 M.inode = struct("inode", { size_bytes = 177, endian = "big", crc32c = "crc", extensible = true,
   doc = "inode, version 3: core and literal area" }) {
-  { 0, "u16", "magic", value = 0x494e, doc = "IN" },
+  { 0, "u16", "magic", magic = 0x494e, doc = "IN" },
   { 2, "u16", "mode" },
   { 4, "u8", "version", value = 3 },
   { 5, "u8", "format", doc = "of the data fork: 0 dev 1 local 2 extents 3 btree" },
@@ -248,7 +248,7 @@ M.dir_sf = struct("dir_sf", { size_bytes = 6, endian = "big", doc = "short-form 
 
 M.log_record = struct("log_record", { size_bytes = 512, endian = "big",
   doc = "header of a log record (xlog_rec_header)" }) {
-  { 0, "u32", "magicno", value = 0xfeedbabe },
+  { 0, "u32", "magicno", magic = 0xfeedbabe },
   { 4, "u32", "cycle" },
   { 8, "u32", "version" },
   { 12, "u32", "len", unit = "bytes", doc = "behind the headers" },

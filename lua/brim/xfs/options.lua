@@ -429,10 +429,17 @@ local function test_suite_runs()
   return os.getenv("TEST_DIR") and os.getenv("TEST_DEV") and os.getenv("QA_CHECK_FS")
 end
 
----Read a mkfs.xfs command line.
----The result holds only what was given: the options of SCHEMA, and `target`, `force`,
----`no_discard`, `dry_run`, `quiet`, `print_version` (then nothing after it is read) and `file`.
----`suffix_sector_bytes` says that a value had the suffix "s" while no sector size was named.
+---@class brim.xfs.CommandLine: brim.xfs.Options
+---@field target? string the device or file to format; nil only with print_version
+---@field force? boolean -f: format over another filesystem
+---@field no_discard? boolean -K
+---@field dry_run? boolean -N: print the geometry, write nothing
+---@field quiet? boolean -q
+---@field print_version? boolean -V: nothing after it is read
+---@field file? boolean -d file: the target is a regular file, to be made anew
+---@field suffix_sector_bytes? integer what the suffix "s" counted as no sector size was named
+
+---Read a mkfs.xfs command line. The result holds only what was given.
 ---@param argv string[] the words after "mkfs.xfs"
 ---@return brim.xfs.CommandLine? o
 ---@return brim.xfs.OptionError? err one line: option, value, what would be right

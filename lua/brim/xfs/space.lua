@@ -36,18 +36,15 @@ local function carve(free, start, blocks)
   error(("blocks %d .. %d are not free"):format(start, start + blocks - 1))
 end
 
--- The allocator by size (xfs_alloc_ag_vextent_size): the smallest extent that is long enough, the
--- lower one of equals; the longest one where none is.
+-- mkfs.xfs keeps the two extents beside a log in block order, also where its tree by size should not
+-- have them so; its allocator then takes the first that is long enough, or the last one's rest.
 local function choose(free, blocks)
-  local best
   for _, e in ipairs(free) do
-    local fits = e.blocks >= blocks
-    if not best or (fits and (best.blocks < blocks or e.blocks < best.blocks))
-      or (not fits and best.blocks < blocks and e.blocks > best.blocks) then
-      best = e
+    if e.blocks >= blocks then
+      return e
     end
   end
-  return best
+  return free[#free]
 end
 
 local function fill_free_list(free, blocks)

@@ -17,9 +17,6 @@ local FORMAT <const> = table.concat({
   "",
 }, "\n")
 
--- The realtime extent size printed (and stored) when there is no realtime device.
-local MIN_REALTIME_EXTENT_BYTES <const> = 4096
-
 local function bit(flag)
   return flag and 1 or 0
 end
@@ -40,7 +37,7 @@ function M.geometry(g, name)
     2, g.dir_block_bytes,
     "internal log", g.block_bytes, g.log_blocks,
     "", math.max(g.log_sector_bytes, 512), g.log_stripe_unit_bytes // g.block_bytes,
-    "none", math.max(g.block_bytes, MIN_REALTIME_EXTENT_BYTES))
+    "none", g.rt_extent_bytes)
 end
 
 return M

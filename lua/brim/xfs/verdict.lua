@@ -1,6 +1,6 @@
 -- brim.xfs.verdict: how the pure geometry code says no.
 -- `refuse` leaves the computation from any depth, `catch` turns that into `nil, err`; nothing else
--- passes through. Called by geometry, groups and journal only; callers of geometry never see it.
+-- passes through. Called by geometry, division and journal only; callers of geometry never see it.
 local schema = require "brim.xfs.schema"
 
 local M = {}

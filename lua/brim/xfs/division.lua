@@ -1,4 +1,4 @@
--- brim.xfs.groups: stripe geometry and allocation groups, as mkfs.xfs 6.1 decides them.
+-- brim.xfs.division: stripe geometry and allocation groups, as mkfs.xfs 6.1 decides them.
 -- Called by geometry, in the order the functions stand here, each completing `s.g`.
 -- `s` is the computation: options `o`, `device`, geometry `g`, `warn`. Units: blocks are filesystem
 -- blocks; a "sector" in the reference's stripe code is always 512 bytes.

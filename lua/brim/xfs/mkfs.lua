@@ -1,0 +1,129 @@
+-- brim.xfs.mkfs: formats a target as mkfs.xfs does: what is known of it, what it held before, the plan, the
+-- writing. Called by the recipes mkfs.xfs and xfs-8eb. A target named *.brim is an image file of brim.
+local device = require "brim.device"
+local errors = require "brim.error"
+local ondisk = require "brim.xfs.ondisk"
+local xfs = require "brim.xfs"
+
+local M = {}
+
+local BLOCK_LOG2_MIN <const>, BLOCK_LOG2_MAX <const> = 9, 16 -- of any XFS there ever was
+local AG_BYTES_MIN <const> = 16 << 20
+
+---Does a target's name ask for an image file of brim?
+---@param target string
+---@return boolean
+function M.is_image(target)
+  return target:find "%.brim$" ~= nil
+end
+
+-- What geometry must know of a target that is there.
+local function facts(opened)
+  local info = opened:info()
+  local is_file = info.kind == "file"
+  return { size_bytes = info.size_bytes, is_file = is_file,
+    sector_bytes = not is_file and info.logical_sector_bytes or nil,
+    physical_sector_bytes = not is_file and info.physical_sector_bytes or nil,
+    min_io_bytes = not is_file and info.min_io_bytes or nil,
+    opt_io_bytes = not is_file and info.opt_io_bytes or nil }
+end
+
+---What is known of a target before it is opened for writing. A file that is not there yet counts as
+---empty; whether it may be made is for the caller to say.
+---@param target string
+---@return brim.xfs.Device? device
+---@return brim.Error? err
+function M.look(target)
+  if M.is_image(target) then
+    return { size_bytes = 0, is_file = true }
+  end
+  local opened <close>, err = device.open(target, { raw = true })
+  if opened then
+    return facts(opened)
+  elseif err.code == "ENOENT" then
+    return { size_bytes = 0, is_file = true, is_missing = true }
+  end
+  return nil, err
+end
+
+---The geometry of the XFS a target holds, if its superblock is plausible (as mkfs.xfs judges it before it
+---erases the copies); nil otherwise.
+---@param opened brim.Device
+---@return { ag_count: integer, ag_bytes: integer }?
+function M.old(opened)
+  local size = ondisk.sb.size_bytes
+  local bytes = opened:info().size_bytes >= 4096 and opened:read(0, 4096)
+  local sb = bytes and ondisk.sb:decode(bytes, 0, size)
+  if not sb or sb.magicnum ~= ondisk.sb:field("magicnum").magic then
+    return nil
+  end
+  local log2, count, blocks = sb.blocklog, sb.agcount, sb.agblocks
+  local plausible = log2 >= BLOCK_LOG2_MIN and log2 <= BLOCK_LOG2_MAX and sb.blocksize == 1 << log2
+    and count >= 1 and blocks > 0 and sb.dblocks > 0 and sb.dblocks <= count * blocks
+    and sb.dblocks >= (count - 1) * blocks + (AG_BYTES_MIN >> log2)
+  return plausible and { ag_count = count, ag_bytes = blocks << log2 } or nil
+end
+
+local function discard(opened, size_bytes)
+  -- Only an optimisation: a device that cannot is left as it is.
+  return opened:info().kind == "block" and opened:discard(0, size_bytes) or false
+end
+
+---Format an opened or image target after a geometry. Options: geometry options `format`, `discard`,
+---and those of plan:write.
+---@param target string
+---@param o { format: table, discard?: boolean, force?: boolean, create?: boolean, run?: table,
+--- ready?: fun(plan: brim.Plan, discarded: boolean) } `ready` is called before the first write
+---@return brim.RunResult? result
+---@return brim.Error? err
+function M.format(target, o)
+  local ready = o.ready or function() end
+  if M.is_image(target) then
+    local p <close>, err = xfs.format(o.format)
+    if not p then
+      return nil, err
+    end
+    ready(p, false)
+    return M.save(p, target)
+  end
+  local g, err = xfs.geometry(o.format)
+  if not g then
+    return nil, err
+  end
+  local opened <close>, why = device.open(target, { write = true, force = o.force, raw = true,
+    create = o.create, direct = o.run.direct, buffered = o.run.buffered,
+    min_size_bytes = g.size_bytes })
+  if not opened then
+    return nil, why
+  end
+  local discarded = o.discard and discard(opened, opened:info().size_bytes)
+  o.format.old = M.old(opened)
+  local p <close> = assert(xfs.format(o.format))
+  ready(p, discarded)
+  local result, failed = p:write(opened, o.run)
+  if result then
+    result.geometry = p.geometry
+  end
+  return result, failed
+end
+
+---Save a plan as an image file; the result says what it stands for.
+---@param p brim.Plan
+---@param path string
+---@return table? result
+---@return brim.Error? err
+function M.save(p, path)
+  local old <close> = device.open(path, { raw = true })
+  if old and old:info().size_bytes > 0 and old:read(0, 8) ~= "brimimg\0" then
+    return nil, errors.usage("%s is there and is no brim image; name another file", path)
+  end
+  local ok, err = p:save(path)
+  if not ok then
+    return nil, err
+  end
+  local totals = p:totals()
+  return { groups = totals.groups, writes = 0, bytes = totals.write_bytes, engine = "image",
+    image = path, mean_queue_depth = 0, geometry = p.geometry }
+end
+
+return M

@@ -1,0 +1,68 @@
+-- mkfs.xfs: the reference's command line and output; the writing is brim's.
+local brim = require "brim"
+local mkfs = require "brim.xfs.mkfs"
+local options = require "brim.xfs.options"
+
+local REFERENCE <const> = "6.1.0" -- whose defaults and words these are
+
+local function usage(err)
+  return nil, brim.error.usage("%s", err.message)
+end
+
+-- What the Lua API calls the same; the rest of the command line's result is about the target.
+local function format_options(o, device)
+  local format = { device = device, unsupported = o.unsupported }
+  for name in pairs(options.SCHEMA) do
+    format[name] = o[name]
+  end
+  return format
+end
+
+local function run(words, ctx)
+  local o, err = options.parse(words)
+  if not o then
+    return usage(err)
+  elseif o.print_version then
+    return { text = ("mkfs.xfs version %s (brim %s)"):format(REFERENCE, brim.VERSION) }
+  end
+  local device, why = mkfs.look(o.target)
+  if not device then
+    return nil, why
+  elseif device.is_missing and not (o.file and o.size_bytes) then
+    return usage { message = ("%s does not exist; -d file,size=... makes a file"):format(o.target) }
+  end
+  local format = format_options(o, device)
+  local g, refused = brim.xfs.geometry(format)
+  if not g then
+    return usage(refused)
+  end
+  for _, warning in ipairs(g.warnings) do
+    ctx.log("brim mkfs.xfs: warning: %s", warning)
+  end
+  local function show()
+    if not o.quiet then
+      ctx.report("%s", brim.xfs.text(g, o.target):sub(1, -2))
+    end
+  end
+  if o.dry_run or ctx.dry_run then
+    show()
+    return { geometry = g }
+  end
+  return mkfs.format(o.target, { format = format, force = o.force, create = o.file,
+    discard = not o.no_discard, run = ctx.run_opts,
+    ready = function(_, discarded)
+      show()
+      if discarded and not o.quiet then
+        ctx.report("Discarding blocks...Done.")
+      end
+    end })
+end
+
+return brim.recipe {
+  name = "mkfs.xfs",
+  doc = "Make an XFS as mkfs.xfs does, with its command line; *.brim makes an image file.",
+  details = "Options: -b -d -i -l -m -n -s -L -f -C -K -N -q -V as mkfs.xfs 6.1 has them (man "
+    .. "mkfs.xfs).\nTARGET is a device, a file, or an image file NAME.brim (with -d size=).",
+  raw_args = true,
+  run = run,
+}
