@@ -22,6 +22,7 @@ INCDIR ?= $(PREFIX)/include
 LUA_LMOD ?= $(PREFIX)/share/lua/5.4
 LUA_CMOD ?= $(PREFIX)/lib/lua/5.4
 LUA ?= lua5.4
+LIBFLAG ?= -shared
 JOBS ?= 2
 BUILD ?= build
 
@@ -192,9 +193,8 @@ $B/libbrim.so: $(lib_so)
 # The module leaves Lua's own symbols to the interpreter that loads it.
 $(module): $(lua_obj) $(lib_a)
 	@mkdir -p $(@D)
-	$(CC) $(brim_ldflags) -shared -Wl,--exclude-libs,ALL -o $@ $(lua_obj) \
-		$(lib_a) $(core_libs) \
-		$(lua_side_libs)
+	$(CC) $(brim_ldflags) $(LIBFLAG) -Wl,--exclude-libs,ALL -o $@ \
+		$(lua_obj) $(lib_a) $(core_libs) $(lua_side_libs)
 
 # -Wl,-E: C modules that a script requires find Lua's symbols in here.
 $(exe): $(main_obj) $(lua_obj) $(lib_a)

@@ -1,7 +1,8 @@
 rockspec_format = "3.0"
 package = "brim"
 version = "scm-1"
-source = { url = "git+file:///work/main" }
+-- `luarocks make` builds the tree it stands in; there is nothing to fetch.
+source = { url = "git+file://." }
 description = {
   summary = "Format, fill and measure filesystems at their limits",
   detailed = [[
@@ -30,5 +31,6 @@ build = {
     LUA_LMOD = "$(LUADIR)",
     CFLAGS = "$(CFLAGS)",
     LUA_CFLAGS = "-I$(LUA_INCDIR)",
+    LIBFLAG = "$(LIBFLAG)",
   },
 }

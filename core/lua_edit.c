@@ -348,8 +348,9 @@ static int acquire(struct ledit *h, const char *history_path)
 		el_set(h->el, EL_GETCFN, read_char);
 		el_set(h->el, EL_HIST, history, h->history);
 		el_set(h->el, EL_EDITOR, "emacs");
-		el_set(h->el, EL_ADDFN, "brim-complete", "Complete the word",
-		       brim__edit_complete);
+		/* The narrow el_set copies these two and loses the copies. */
+		el_wset(h->el, EL_ADDFN, L"brim-complete", L"Complete the word",
+			brim__edit_complete);
 		bind_keys(h->el);
 		el_source(h->el, NULL); /* the user's ~/.editrc */
 	}

@@ -11,7 +11,8 @@ end
 
 -- What the Lua API calls the same; the rest of the command line's result is about the target.
 local function format_options(o, device)
-  local format = { device = device, unsupported = o.unsupported }
+  local format = { device = device, unsupported = o.unsupported, force = o.force,
+    suffix_sector_bytes = o.suffix_sector_bytes }
   for name in pairs(options.SCHEMA) do
     format[name] = o[name]
   end
@@ -28,7 +29,7 @@ local function run(words, ctx)
   local device, why = mkfs.look(o.target)
   if not device then
     return nil, why
-  elseif device.is_missing and not (o.file and o.size_bytes) then
+  elseif device.is_missing and not o.file and not mkfs.writes_nothing(ctx.run_opts) then
     return usage { message = ("%s does not exist; -d file,size=... makes a file"):format(o.target) }
   end
   local format = format_options(o, device)
@@ -41,6 +42,9 @@ local function run(words, ctx)
   end
   local function show()
     if not o.quiet then
+      if o.names_unsupported then
+        ctx.report("Filesystems formatted with --unsupported are not supported!!")
+      end
       ctx.report("%s", brim.xfs.text(g, o.target):sub(1, -2))
     end
   end

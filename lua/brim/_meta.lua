@@ -71,8 +71,9 @@ function core.probe_uring() end
 ---@return integer
 function core.open_handles() end
 
----Begin line editing on the terminal: history_path, prompt, and complete(line) -> list of texts, the
----byte where what they replace begins. Nil and an error where there is no terminal or no libedit.
+---Begin line editing on the terminal. Options: history_path, prompt, and complete(line) -> list of
+---texts, the byte where what they replace begins. Nil and an error where there is no terminal or
+---no libedit.
 ---@param o? table
 ---@return userdata? edit
 ---@return brim.Error? err

@@ -187,6 +187,7 @@ local function show_result(result, ctx, started_s)
     io.stdout:write(result.text, result.text:sub(-1) == "\n" and "" or "\n")
   end
   if core.interrupted() then
+    io.stderr:write("brim ", ctx.name, ": interrupted\n")
     return INTERRUPTED
   end
   return result.ok == false and FAILED or OK
@@ -407,6 +408,9 @@ end
 ---@param argv string[] argv[0] is the name it was called by
 ---@return integer status
 function M.main(argv)
+  if os.getenv("BRIM_GC") == "stress" then
+    collectgarbage("setpause", 0)
+  end
   local words = table.move(argv, 1, #argv, 1, {})
   local called = argv[0] and argv[0]:match("[^/]*$") or "brim"
   if called ~= "brim" and recipe.find(called) then

@@ -42,7 +42,8 @@ function M.line(p, columns)
     end
   end
   if part > 0 then
-    add("%s left", pretty.duration(elapsed_s * (1 - part) / part))
+    local left_s = math.ceil(elapsed_s * (1 - part) / part)
+    add("%s left", left_s < 60 and ("%d s"):format(left_s) or pretty.duration(left_s))
   end
   if (p.groups_total or 0) > 0 then
     add("%s groups/s", pretty.si(p.groups_done / elapsed_s))

@@ -94,9 +94,6 @@ end
 
 -- Tells the caller; true when it wants an end. Its error comes out once nothing is in flight.
 local function wants_end(handle, o, stats)
-  if GC_STRESS then
-    collectgarbage()
-  end
   local ok, answer = pcall(o.progress, stats)
   if not ok then
     handle:close()
@@ -118,10 +115,12 @@ function M.drive(handle, o)
   local more, stats, stopped
   repeat
     more, stats = handle:step(step_s)
+    if GC_STRESS then
+      collectgarbage()
+    end
     if more == nil then
       return nil, stats
-    end
-    if more and core.interrupted() then
+    elseif more and core.interrupted() then
       stopped = "cancelled"
     elseif o.progress and (core.monotonic_s() >= due_s or not more) then
       due_s = core.monotonic_s() + o.progress_interval_s

@@ -15,6 +15,8 @@ for name, spec in pairs(schema.SCHEMA) do
   SCHEMA[name] = { type = spec.type == "uuid" and "string" or spec.type, min = spec.min, max = spec.max, doc = spec.doc }
 end
 SCHEMA.device = { type = "table", doc = "what is known of the target: see brim.xfs.Device" }
+SCHEMA.force = { type = "bool", doc = "accept a device misaligned against its sectors" }
+SCHEMA.suffix_sector_bytes = { type = "int", doc = "what a suffix 's' was taken for" }
 SCHEMA.unsupported = { type = "bool", doc = "allow sizes mkfs.xfs calls unsupported" }
 SCHEMA.time_ns = { type = "int", min = 0, doc = "time of the inodes, nanoseconds since 1970" }
 SCHEMA.old = { type = "table", doc = "ag_count and ag_bytes of a filesystem to be erased" }

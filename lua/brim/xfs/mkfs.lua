@@ -64,6 +64,21 @@ function M.old(opened)
   return plausible and { ag_count = count, ag_bytes = blocks << log2 } or nil
 end
 
+---Does a run with these options write nothing, so that its target need not exist?
+---@param run? { engine?: string }
+---@return boolean
+function M.writes_nothing(run)
+  return run ~= nil and run.engine == "null"
+end
+
+local function open(target, g, o)
+  if M.writes_nothing(o.run) then
+    return device.null(g.size_bytes)
+  end
+  return device.open(target, { write = true, force = o.force, raw = true, create = o.create,
+    direct = o.run.direct, buffered = o.run.buffered, min_size_bytes = g.size_bytes })
+end
+
 local function discard(opened, size_bytes)
   -- Only an optimisation: a device that cannot is left as it is.
   return opened:info().kind == "block" and opened:discard(0, size_bytes) or false
@@ -90,9 +105,7 @@ function M.format(target, o)
   if not g then
     return nil, err
   end
-  local opened <close>, why = device.open(target, { write = true, force = o.force, raw = true,
-    create = o.create, direct = o.run.direct, buffered = o.run.buffered,
-    min_size_bytes = g.size_bytes })
+  local opened <close>, why = open(target, g, o)
   if not opened then
     return nil, why
   end

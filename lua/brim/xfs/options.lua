@@ -3,8 +3,8 @@
 -- nothing defaulted: geometry does both the defaults and the rules that need the device.
 -- Units: bytes throughout the result, see schema; values of "sunit" and "swidth" are 512 bytes.
 local number = require "brim.xfs.number"
+local opts = require "brim.opts"
 local schema = require "brim.xfs.schema"
-local spelling = require "brim.xfs.spelling"
 
 local M = {}
 
@@ -130,10 +130,11 @@ local function unknown_suboption(letter, word)
     return fail("-" .. letter, nil, "a sub-option without a name, look for stray commas")
   end
   local known = sorted_keys(SUBOPTIONS[letter])
-  local nearest = spelling.nearest(word, known)
-  return fail(("-%s %s"):format(letter, word), nil, nearest
-    and ("unknown sub-option, did you mean \"%s\"?"):format(nearest)
-    or "unknown sub-option, -%s knows %s", letter, table.concat(known, ", "))
+  local suggestion = opts.suggest(word, known)
+  if suggestion == "" then
+    suggestion = (", -%s knows %s"):format(letter, table.concat(known, ", "))
+  end
+  return fail(("-%s %s"):format(letter, word), nil, "unknown sub-option%s", suggestion)
 end
 
 -- Split "a=1,b" into the list of settings; nothing is read yet. Like the reference, an empty
@@ -347,7 +348,7 @@ end
 -- `--unsupported`, which may be cut short like every long option.
 local function read_long(word, values)
   if word ~= "" and ("unsupported"):sub(1, #word) == word then
-    values.unsupported = true
+    values.unsupported, values.names_unsupported = true, true
     return 1
   end
   return fail("--" .. word, nil, "unknown option, the only long one is --unsupported")
@@ -437,6 +438,7 @@ end
 ---@field quiet? boolean -q
 ---@field print_version? boolean -V: nothing after it is read
 ---@field file? boolean -d file: the target is a regular file, to be made anew
+---@field names_unsupported? boolean --unsupported was given; the environment asks silently
 ---@field suffix_sector_bytes? integer what the suffix "s" counted as no sector size was named
 
 ---Read a mkfs.xfs command line. The result holds only what was given.
