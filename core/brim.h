@@ -430,7 +430,8 @@ struct brim_device_options {
 	uint32_t flags;
 	uint64_t min_size_bytes;	/* regular files are extended to it;
 					   anything smaller is refused */
-	uint64_t max_size_bytes;	/* 0: none; a null device's size */
+	uint64_t max_size_bytes;	/* 0: none; else what lies beyond is
+					   left alone */
 };
 
 struct brim_device_info {
@@ -459,7 +460,7 @@ struct brim_device_info {
 BRIM_API int brim_device_open(struct brim_device **out, const char *path,
 			      const struct brim_device_options *o,
 			      struct brim_err *e);
-/* A device with nothing behind it, of max_size_bytes: for measuring. */
+/* A device with nothing behind it: for measuring. */
 BRIM_API int brim_device_open_null(struct brim_device **out,
 				   uint64_t size_bytes, struct brim_err *e);
 /* A sealed plan as a read-only device; it must outlive the device. */
@@ -472,8 +473,9 @@ BRIM_API void brim_device_info(const struct brim_device *d,
 /* The plan behind an image device, else NULL; borrowed from the device. */
 BRIM_API const struct brim_plan *brim_device_plan(const struct brim_device *d);
 /*
- * Plain synchronous I/O of the whole length, retried when short. Reading past
- * the end is -ERANGE.
+ * Plain synchronous I/O of the whole length, retried when short. A range past
+ * the end is -ERANGE, for all four below. Any range may be read; what is
+ * written must be a multiple of align_bytes (-EINVAL).
  */
 BRIM_API int brim_device_read(struct brim_device *d, uint64_t off_bytes,
 			      size_t len_bytes, void *buf, struct brim_err *e);

@@ -23,7 +23,7 @@ static const uint32_t ALL_FLAGS = BRIM_DEVICE_WRITE | BRIM_DEVICE_CREATE |
 				  BRIM_DEVICE_FORCE | BRIM_DEVICE_DIRECT |
 				  BRIM_DEVICE_BUFFERED | BRIM_DEVICE_RAW;
 
-/* ------------------------------------------------------ opening and closing */
+/* ----------------------------------------------------- opening and closing */
 
 /*
  * One line that leaves room for the reason: a long path by its end, control
@@ -228,7 +228,7 @@ const struct brim_plan *brim_device_plan(const struct brim_device *d)
 	return d->plan;
 }
 
-/* ------------------------------------------------------------------- checks */
+/* ------------------------------------------------------------------ checks */
 
 static int check_range(const struct brim_device *d, const char *op,
 		       uint64_t off_bytes, uint64_t len_bytes,
@@ -280,7 +280,7 @@ static int io_failed(const struct brim_device *d, const char *op, int code,
 			    (unsigned long long)off_bytes, strerror(-code));
 }
 
-/* ---------------------------------------------------------------------- I/O */
+/* --------------------------------------------------------------------- I/O */
 
 /* Reads up to len bytes, and at least `need` of them. */
 static int read_all(struct brim_device *d, uint64_t off_bytes, size_t len_bytes,

@@ -20,7 +20,7 @@
 /* One BLKDISCARD covers at most this, so that signals get through between. */
 #define DISCARD_STEP_BYTES (UINT64_C(2) << 30)
 
-/* ------------------------------------------------------------------ opening */
+/* ----------------------------------------------------------------- opening */
 
 /* NULL: strerror says it well enough. */
 static const char *why_open_failed(int code, int is_create)
@@ -100,7 +100,7 @@ static int open_existing(struct brim_device *d, const struct stat *st,
 	return 0;
 }
 
-/* ------------------------------------------------ size, sectors, direct I/O */
+/* ----------------------------------------------- size, sectors, direct I/O */
 
 /* A number from sysfs about the disk of a device or partition, or -1. */
 static int queue_attribute(dev_t dev, const char *name)
@@ -238,7 +238,7 @@ static int grow(struct brim_device *d, uint64_t size_bytes, struct brim_err *e)
 			  d->shown, wanted, strerror(-code));
 }
 
-/* ---------------------------------------------------------------- the steps */
+/* --------------------------------------------------------------- the steps */
 
 static int learn(struct brim_device *d, const struct brim_device_options *o,
 		 struct brim_err *e)
@@ -307,7 +307,7 @@ int brim__device_fd_open(struct brim_device *d, const struct stat *st,
 	return ret < 0 ? ret : settle(d, false, o, e);
 }
 
-/* ---------------------------------------------------------------------- I/O */
+/* --------------------------------------------------------------------- I/O */
 
 static int64_t fd_read(struct brim_device *d, void *buf, uint64_t len_bytes,
 		       uint64_t off_bytes)

@@ -19,7 +19,7 @@
 
 #include "device.h"
 
-/* ------------------------------------------------ devices that belong on it */
+/* ----------------------------------------------- devices that belong on it */
 
 /*
  * A target and everything on top of it: its partitions, what holds them
@@ -216,7 +216,7 @@ static void family_find(struct family *f, const struct stat *st)
 	} while (f->n != before);
 }
 
-/* ---------------------------------------------------------- mounts and swap */
+/* --------------------------------------------------------- mounts and swap */
 
 /* /proc writes blanks and backslashes in paths as \040 and the like. */
 static void unescape(char *s)

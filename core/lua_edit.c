@@ -49,7 +49,7 @@ void brim__lua_open_edit(lua_State *L)
 
 #define HISTORY_LINES 2000
 
-/* ------------------------------------------------------------------ signals */
+/* ----------------------------------------------------------------- signals */
 
 /*
  * Signals reach the waiting reader through a pipe, whichever thread takes
@@ -114,8 +114,7 @@ static int take_signal(struct ledit *h)
 	return 0;
 }
 
-/* --------------------------------------------------- what libedit calls back
- */
+/* ------------------------------------------------- what libedit calls back */
 
 static char *give_prompt(EditLine *el)
 {
@@ -169,7 +168,7 @@ static int read_char(EditLine *el, wchar_t *out)
 	}
 }
 
-/* ------------------------------------------------------------------ reading */
+/* ----------------------------------------------------------------- reading */
 
 static struct ledit *check_edit(lua_State *L)
 {
@@ -254,8 +253,7 @@ static int edit_add_history(lua_State *L)
 	return 1;
 }
 
-/* ------------------------------------------------------- opening and closing
- */
+/* ----------------------------------------------------- opening and closing */
 
 static void release(struct ledit *h)
 {

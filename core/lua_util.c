@@ -15,7 +15,7 @@ int brim__lua_handles;
 /* A double tells integers apart up to 2^53 (53 bits of mantissa). */
 #define FLOAT_EXACT_MAX 9007199254740992.0
 
-/* ------------------------------------------------------------------- errors */
+/* ------------------------------------------------------------------ errors */
 
 /*
  * All errors Linux has (asm-generic/errno*.h). An own table and not
@@ -218,7 +218,7 @@ int brim__lua_fail(lua_State *L, const struct brim_err *e, const char *path)
 	return 2;
 }
 
-/* -------------------------------------------------------------------- sizes */
+/* ------------------------------------------------------------------- sizes */
 
 static int not_bytes(struct brim_err *e, const char *why)
 {
@@ -283,7 +283,7 @@ uint64_t brim__lua_check_bytes(lua_State *L, int arg)
 	return n_bytes;
 }
 
-/* ------------------------------------------------------------------ options */
+/* ----------------------------------------------------------------- options */
 
 /*
  * Pushes field `name` of the table at arg; 0 and nothing pushed where table or

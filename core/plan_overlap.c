@@ -12,8 +12,13 @@
 
 #include "plan.h"
 
-/* The most instances looked at one by one while sealing one plan. */
-#define OVERLAP_MAX (4u << 20)
+/*
+ * The most steps sealing one plan may take, so that no plan (of an image file,
+ * say) takes for ever: an instance or extent looked at, or so many spans moved
+ * to make room for one. All of them are some tenths of a second.
+ */
+#define OVERLAP_MAX (32u << 20)
+#define SPANS_PER_STEP 32u
 /* The most holes later stamps may cut into one range of zeros. */
 #define ZERO_HOLES_MAX (1u << 16)
 
@@ -113,19 +118,33 @@ struct pair {
 	const struct brim__piece *late;
 	struct brim__spans *out;	/* early's hidden or shadow */
 	bool same_phase;
-	uint64_t *budget;		/* instances that may still be seen */
+	uint64_t *budget;		/* steps that may still be taken */
 	struct brim_err *e;
 };
 
-/* Takes n from what may still be looked at; false where that is used up. */
-static bool pair_charge(struct pair *p, uint64_t n)
+/* Takes n * each from the steps left; false where they are used up. */
+static bool pair_charge(struct pair *p, uint64_t n, uint64_t each)
 {
-	if (n > *p->budget) {
+	uint64_t steps;
+
+	if (brim_mul(n, each, &steps) < 0 || steps > *p->budget) {
 		*p->budget = 0;
 		return false;
 	}
-	*p->budget -= n;
+	*p->budget -= steps;
 	return true;
+}
+
+/* Notes [from, to) in p->out: 0, -ENOMEM, or -E2BIG out of steps. */
+static int pair_add(struct pair *p, uint64_t from, uint64_t to)
+{
+	size_t moved = p->out->n - brim__spans_seek(p->out, from);
+
+	if (!pair_charge(p, 1 + moved / SPANS_PER_STEP, 1))
+		return -E2BIG;
+	if (brim__spans_add(p->out, from, to) < 0)
+		return brim__err(p->e, -ENOMEM, "plan", p->early->name);
+	return 0;
 }
 
 /* How many of the bytes [from, to) the later piece holds. */
@@ -139,7 +158,7 @@ static uint64_t late_covers(struct pair *p, uint64_t from, uint64_t to)
 		return common(from, to, late->off_bytes,
 			      late->off_bytes + late->len_bytes);
 	brim__piece_touch(late, from, to, &lo, &hi);
-	if (!pair_charge(p, hi - lo))
+	if (!pair_charge(p, hi - lo, late->stamp->extent_count))
 		return 0;
 	for (; lo < hi; lo++) {
 		uint64_t base = late->off_bytes + late->stride_bytes * lo;
@@ -166,6 +185,8 @@ static enum cover instance_cover(struct pair *p, uint64_t i)
 	uint64_t covered = 0;
 	size_t x;
 
+	if (!pair_charge(p, 1, s->extent_count))
+		return COVER_NONE;
 	for (x = 0; x < s->extent_count; x++)
 		covered += late_covers(p, base + s->extents[x].off_bytes,
 				       base + s->extents[x].off_bytes +
@@ -180,8 +201,6 @@ static int pair_note(struct pair *p, uint64_t lo, uint64_t hi)
 {
 	enum cover c;
 
-	if (!pair_charge(p, 1))
-		return -E2BIG;
 	c = instance_cover(p, lo);
 	if (!*p->budget)
 		return -E2BIG;
@@ -191,9 +210,7 @@ static int pair_note(struct pair *p, uint64_t lo, uint64_t hi)
 		return brim__errf(p->e, -EEXIST, "plan",
 				  "'%s' covers part of instance %" PRIu64 " of '%s' in the same phase; put it into a later phase or cover all of it",
 				  p->late->name, lo, p->early->name);
-	if (brim__spans_add(p->out, lo, hi) < 0)
-		return brim__err(p->e, -ENOMEM, "plan", p->early->name);
-	return 0;
+	return pair_add(p, lo, hi);
 }
 
 static int pair_one_by_one(struct pair *p, uint64_t lo, uint64_t hi)
@@ -215,7 +232,7 @@ static int pair_by_late(struct pair *p)
 		uint64_t begin = piece_begin(p->late) +
 				 p->late->stride_bytes * i;
 
-		if (!pair_charge(p, 1))
+		if (!pair_charge(p, 1, 1))
 			return -E2BIG;
 		brim__piece_touch(p->early, begin, begin + piece_len(p->late),
 				  &lo, &hi);
@@ -247,14 +264,8 @@ static int pair_stamp(struct pair *p)
 		return ret < 0 ? ret : pair_one_by_one(p, hi - 2, hi);
 	}
 	if (p->late->count < hi - lo)
-		ret = pair_by_late(p);
-	else
-		ret = pair_one_by_one(p, lo, hi);
-	if (ret == -E2BIG)
-		brim__errf(p->e, ret, "plan",
-			   "'%s' and '%s' interleave too often with different strides; give them the same stride",
-			   p->early->name, p->late->name);
-	return ret;
+		return pair_by_late(p);
+	return pair_one_by_one(p, lo, hi);
 }
 
 /* Cuts what a later piece of the same phase holds out of zeros. */
@@ -264,16 +275,17 @@ static int pair_zero(struct pair *p)
 	uint64_t zero_end = p->early->off_bytes + p->early->len_bytes;
 	uint64_t i, lo = 0, hi = 1;
 	size_t x, extents = late->is_zero ? 1 : late->stamp->extent_count;
+	int ret = 0;
 
 	if (!p->same_phase)
 		return 0;
 	brim__piece_touch(late, p->early->off_bytes, zero_end, &lo, &hi);
-	if (hi - lo > ZERO_HOLES_MAX)
+	if (hi - lo > ZERO_HOLES_MAX / extents)
 		return brim__errf(p->e, -E2BIG, "plan",
 				  "zeros '%s' lie under the %" PRIu64 " instances of '%s' in one phase; put them into an earlier phase",
 				  p->early->name, hi - lo, late->name);
 	for (i = lo; i < hi; i++) {
-		for (x = 0; x < extents; x++) {
+		for (x = 0; x < extents && ret == 0; x++) {
 			uint64_t from = late->off_bytes +
 					late->stride_bytes * i;
 			uint64_t to = from + late->len_bytes;
@@ -284,15 +296,12 @@ static int pair_zero(struct pair *p)
 			}
 			from = BRIM__MAX(from, p->early->off_bytes);
 			to = BRIM__MIN(to, zero_end);
-			if (from < to &&
-			    brim__spans_add(p->out,
-					    from - p->early->off_bytes,
-					    to - p->early->off_bytes) < 0)
-				return brim__err(p->e, -ENOMEM, "plan",
-						 late->name);
+			if (from < to)
+				ret = pair_add(p, from - p->early->off_bytes,
+					       to - p->early->off_bytes);
 		}
 	}
-	return 0;
+	return ret;
 }
 
 int brim__plan_overlaps(struct brim_plan *plan, struct brim_err *e)
@@ -301,7 +310,7 @@ int brim__plan_overlaps(struct brim_plan *plan, struct brim_err *e)
 	size_t i, k;
 	int ret = 0;
 
-	for (i = 0; i < plan->piece_count; i++) {
+	for (i = 0; i < plan->piece_count && ret == 0; i++) {
 		for (k = i + 1; k < plan->piece_count && ret == 0; k++) {
 			struct brim__piece *early = &plan->pieces[i];
 			struct brim__piece *late = &plan->pieces[k];
@@ -315,6 +324,10 @@ int brim__plan_overlaps(struct brim_plan *plan, struct brim_err *e)
 			    piece_end(late) <= piece_begin(early))
 				continue;
 			ret = early->is_zero ? pair_zero(&p) : pair_stamp(&p);
+			if (ret == -E2BIG && !budget)
+				brim__errf(e, ret, "plan",
+					   "'%s' and '%s' overlap in too many places to be looked at one by one; give them the same stride",
+					   early->name, late->name);
 		}
 	}
 	return ret;

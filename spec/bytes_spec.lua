@@ -61,3 +61,35 @@ describe("brim.bytes", function()
     assert.is_nil(bytes.mul(1 << 32, 1 << 31))
   end)
 end)
+
+describe("the sizes of brim.core", function()
+  local core = require "brim.core"
+
+  it("are integers", function()
+    assert.int(core.MAX_BYTES, math.maxinteger)
+    for i, unit in ipairs { "KiB", "MiB", "GiB", "TiB", "PiB", "EiB" } do
+      assert.int(core[unit], 1 << 10 * i)
+    end
+    assert.int(core.mul(8191, core.PiB), 8191 << 50)
+    assert.int(core.add(math.mininteger, math.maxinteger), -1)
+    assert.is_nil(core.add(math.mininteger, -1))
+    assert.is_nil(core.mul(math.mininteger, -1))
+  end)
+
+  it("raise for what hides a float", function()
+    for _, v in ipairs { 1.0, "1", true } do
+      assert.has_error(function() core.add(v, 1) end)
+      assert.has_error(function() core.mul(1, v) end)
+    end
+    assert.has_error(function() core.format_bytes(-1) end)
+    assert.has_error(function() core.format_bytes(2.0 ^ 60) end)
+    assert.has_error(function() core.parse_bytes(4096) end)
+  end)
+
+  it("give an error object for text that is none", function()
+    assert.refuses("ERANGE", core.parse_bytes("8e"))
+    assert.refuses("EINVAL", core.parse_bytes("1PB"))
+    assert.refuses("EINVAL", core.parse_bytes("1\0"))
+    assert.int(select(2, core.parse_bytes("8e")).errno, 34)
+  end)
+end)

@@ -121,7 +121,7 @@ describe("brim.core devices", function()
   it("reach the largest offset where the filesystem does", function()
     local path = helper.must("mktemp /dev/shm/brim-spec-XXXXXX"):gsub("\n$", "")
     finally(function() os.remove(path) end)
-    if helper.must("stat -f -c %%T /dev/shm"):gsub("\n$", "") ~= "tmpfs" then
+    if helper.must("stat -f -c %T /dev/shm"):gsub("\n$", "") ~= "tmpfs" then
       pending("no tmpfs at /dev/shm")
     end
     for _, n in ipairs(BOUNDARY) do
@@ -147,7 +147,7 @@ describe("core.device_open", function()
     refused("ENOTBLK", "is a directory", helper.dir(), { write = true, force = true })
     refused("ENOTBLK", "is a pipe", fifo)
     refused("ENOTBLK", "is a character device", "/dev/null")
-    refused("ENOENT", "?", "/a\nb")
+    refused("ENOENT", "/a?b", "/a\nb")
   end)
 
   it("gives errors that say all", function()
@@ -158,16 +158,14 @@ describe("core.device_open", function()
     assert.equal(path, err.path)
     assert.equal(err.message, tostring(err))
     assert.equal("it: " .. err.message .. "!", "it: " .. err .. "!")
-    local ok, raised = pcall(function() return assert(core.device_open(path)) end)
+    local ok, raised = pcall(function() return _G.assert(core.device_open(path)) end)
     assert.is_false(ok)
     assert.equal("ENOENT", raised.code)
   end)
 
   it("leaves nothing behind where it refuses", function()
     local path = helper.path("new")
-    local _, status = helper.sh("ulimit -f 8; %s -e %s >/dev/null 2>&1", "true", "")
-    assert.equal(0, status)
-    -- ext4, XFS and tmpfs differ in what they hold; where 2^63-1 fits this is no refusal.
+    -- ext4 refuses this; where 2^63-1 bytes fit there is nothing to see.
     local d, err = core.device_open(path, { write = true, create = true,
       min_size_bytes = core.MAX_BYTES })
     if d then

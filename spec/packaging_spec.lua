@@ -1,12 +1,13 @@
--- What is installed works without the tree: the library through pkg-config, the module in stock Lua,
--- the executable from anywhere, the tarball.
+-- What is installed works without the tree: the library through pkg-config, the module in stock
+-- Lua, the executable from anywhere, the tarball.
 local helper = require "spec.helper"
 
 local SAN <const> = (os.getenv("SAN") or "") ~= ""
 
 -- A make of its own, not a part of the one that runs the tests.
 local function make(fmt, ...)
-  return helper.must("env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS make BUILD=%s " .. fmt, helper.build, ...)
+  return helper.must("env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS make BUILD=%s " .. fmt, helper.build,
+    ...)
 end
 
 describe("make install", function()

@@ -11,6 +11,7 @@ local core = require "brim.core"
 local opts = require "brim.opts"
 local symbol = require "brim.symbol"
 local uuid = require "brim.uuid"
+local where = require "brim.where"
 
 local M = {}
 
@@ -67,8 +68,8 @@ local function parse_type(spec, endian)
   local count = brackets and brackets:match "^%[(%d*)%]$"
   if not bits or (brackets ~= "" and not count)
     or (order ~= "" and order ~= "le" and order ~= "be") then
-    error(("unknown type '%s': u8 u16 u32 u64, with le or be and [n] or [] behind, char[n], "
-      .. "bytes[n], uuid, a layout or layout:array(n)"):format(tostring(spec)), 4)
+    where.raise(("unknown type '%s': u8 u16 u32 u64, with le or be and [n] or [] behind, char[n], "
+      .. "bytes[n], uuid, a layout or layout:array(n)"):format(tostring(spec)))
   end
   return { kind = "int", width_bytes = math.tointeger(bits) // 8, array = count ~= nil,
     count = count == "" and 0 or math.tointeger(count or 1),
@@ -81,7 +82,7 @@ local function parse_field(spec, def)
   for key, v in pairs(spec) do
     if type(key) == "string" then
       if not FIELD_KEYS[key] then
-        error(("field '%s': unknown key '%s'"):format(field.name, key), 4)
+        where.raise(("field '%s': unknown key '%s'"):format(field.name, key))
       end
       field[key] = v
     end
@@ -113,7 +114,7 @@ local function declare(self, def)
   local ok, handle = pcall(core.layout_new, { name = self.name, size_bytes = def.size_bytes,
     extensible = def.extensible, checksum = self.checksum, fields = fields })
   if not ok then
-    error((tostring(handle):gsub("^[^ ]-:%d+: ", "")), 3)
+    where.raise((tostring(handle):gsub("^[^ ]-:%d+: ", "")))
   end
   self.handle = handle
 end
@@ -128,7 +129,7 @@ end
 function M.struct(name, def)
   for key in pairs(def) do
     if not DEF_KEYS[key] then
-      error(("layout '%s': unknown key '%s'"):format(name, tostring(key)), 2)
+      where.raise(("layout '%s': unknown key '%s'"):format(name, tostring(key)))
     end
   end
   return function(specs)
@@ -159,7 +160,8 @@ end
 ---@return brim.Placed
 function Layout:at(off_bytes, size_bytes)
   if math.type(off_bytes) ~= "integer" or off_bytes < 0 then
-    error(("%s: an offset is an integer of bytes, not %s"):format(self.name, tostring(off_bytes)), 2)
+    where.raise(("%s: an offset is an integer of bytes, not %s"):format(self.name,
+      tostring(off_bytes)))
   end
   return setmetatable({ layout = self, off_bytes = off_bytes,
     size_bytes = size_bytes or self.size_bytes, values = {} }, Placed)
@@ -167,12 +169,12 @@ end
 
 function Placed:__call(values)
   if type(values) ~= "table" then
-    error(("%s: the values are a table"):format(self.layout.name), 2)
+    where.raise(("%s: the values are a table"):format(self.layout.name))
   end
   for name in pairs(values) do
     if not self.layout.by_name[name] then
-      error(("'%s' has no field '%s'%s"):format(self.layout.name, tostring(name),
-        opts.suggest(tostring(name), self.layout:field_names())), 2)
+      where.raise(("'%s' has no field '%s'%s"):format(self.layout.name, tostring(name),
+        opts.suggest(tostring(name), self.layout:field_names())))
     end
   end
   return setmetatable({ layout = self.layout, off_bytes = self.off_bytes,
@@ -200,7 +202,7 @@ local function flatten(list, ...)
     elseif type(v) == "table" and getmetatable(v) == nil then
       flatten(list, table.unpack(v))
     elseif v ~= nil then
-      error(("expected structures placed with layout:at, got %s"):format(type(v)), 0)
+      where.raise(("expected structures placed with layout:at, got %s"):format(type(v)))
     end
   end
   return list
@@ -332,7 +334,7 @@ function Layout:encode(values, size_bytes)
   local bytes = ok and stamp:render(0)
   stamp:close()
   if not ok then
-    error(err, 2)
+    where.raise(err)
   end
   return bytes
 end

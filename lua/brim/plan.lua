@@ -11,6 +11,7 @@ local layout = require "brim.layout"
 local opts = require "brim.opts"
 local run = require "brim.run"
 local symbol = require "brim.symbol"
+local where = require "brim.where"
 
 local M = {}
 
@@ -67,9 +68,9 @@ local WRITE_SCHEMA = with(M.ENGINE_SCHEMA, {
 })
 
 -- Raises what the core refused, at the line of the script.
-local function must(ok, err, level)
+local function must(ok, err)
   if not ok then
-    error(err.message, (level or 1) + 2)
+    where.raise(err.message)
   end
   return ok
 end
@@ -115,8 +116,8 @@ function Plan:zero(off_bytes, len_bytes, name)
   return self
 end
 
--- Stamps placed structures for a range of instances; raises at `level` above its caller.
-local function make_stamp(placed, first, count, level)
+-- Stamps placed structures for a range of instances.
+local function make_stamp(placed, first, count)
   local stamp = must(core.stamp_new())
   local ok, err = pcall(function()
     for _, p in ipairs(placed) do
@@ -129,18 +130,18 @@ local function make_stamp(placed, first, count, level)
   end)
   if not ok then
     stamp:close()
-    error(err, level + 1)
+    where.raise(err)
   end
   return stamp
 end
 
 local function lay(self, placed, first, count, o)
   if #placed == 0 then
-    error("a piece needs at least one structure", 3)
+    where.raise "a piece needs at least one structure"
   end
   local name = o.name or placed[1].layout and placed[1].layout.name or placed[1].label
-  local stamp = make_stamp(placed, first, count, 3)
-  must(self.handle:each(stamp, o.offset_bytes, o.stride_bytes or 0, name, o.groups), nil, 2)
+  local stamp = make_stamp(placed, first, count)
+  must(self.handle:each(stamp, o.offset_bytes, o.stride_bytes or 0, name, o.groups))
 end
 
 ---Lay structures over a range of groups: `trace` is called once, with the symbolic group number, and
@@ -152,12 +153,12 @@ end
 ---@return brim.Plan self
 function Plan:each(count, trace, o)
   if math.type(count) ~= "integer" or count < 1 or type(trace) ~= "function" then
-    error("plan:each takes a count of 1 or more and a function", 2)
+    where.raise "plan:each takes a count of 1 or more and a function"
   end
   o = opts.check(o, EACH_SCHEMA, "plan:each")
   o.stride_bytes = o.stride_bytes or self.group_bytes
   if not o.stride_bytes then
-    error("plan:each needs stride_bytes, or a plan with group_bytes", 2)
+    where.raise "plan:each needs stride_bytes, or a plan with group_bytes"
   end
   lay(self, layout.flatten(trace(symbol.new())), o.first, count, o)
   return self
@@ -170,7 +171,7 @@ end
 ---@return brim.Plan self
 function Plan:group(number, ...)
   if not self.group_bytes then
-    error("plan:group needs a plan with group_bytes", 2)
+    where.raise "plan:group needs a plan with group_bytes"
   end
   lay(self, layout.flatten(...), number, 1, { name = ("group %d"):format(number),
     offset_bytes = 0, stride_bytes = self.group_bytes, groups = true })

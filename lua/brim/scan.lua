@@ -12,6 +12,7 @@ local opts = require "brim.opts"
 local plan = require "brim.plan"
 local run = require "brim.run"
 local symbol = require "brim.symbol"
+local where = require "brim.where"
 
 local M = {}
 
@@ -67,7 +68,7 @@ end
 
 local function expect(handle, placed)
   if not layout.is_placed(placed) or not placed.layout then
-    error("a scan's function returns structures placed with layout:at", 0)
+    where.raise "a scan's function returns structures placed with layout:at"
   end
   must(handle:expect_layout(placed.layout.handle, placed.off_bytes, placed.size_bytes))
   layout.each_value(placed.layout, placed.off_bytes, placed.size_bytes, expected(placed),
@@ -79,13 +80,14 @@ end
 ---@return brim.Scan
 function M.new(trace)
   local handle = assert(core.scan_new())
+  local list = layout.flatten(trace(symbol.new()))
   local ok, err = pcall(function()
-    for _, placed in ipairs(layout.flatten(trace(symbol.new()))) do
+    for _, placed in ipairs(list) do
       expect(handle, placed)
     end
   end)
   if not ok then
-    error(err, 2)
+    where.raise(err)
   end
   return setmetatable({ handle = handle }, Scan)
 end

@@ -2,6 +2,7 @@
 -- other instance) at once, so only values of the form base + step * index can be made of it. Anything
 -- else keeps its reason and raises where a field takes it, so that the message can name the field.
 local core = require "brim.core"
+local where = require "brim.where"
 
 local M = {}
 
@@ -28,16 +29,8 @@ function M.is(v)
   return getmetatable(v) == mt
 end
 
--- The line of the script that did it: the first frame outside of this file.
 local function here()
-  local own = debug.getinfo(1, "S").source
-  for level = 2, 8 do
-    local info = debug.getinfo(level, "Sl")
-    if info and info.source ~= own and info.currentline > 0 then
-      return ("%s:%d"):format(info.short_src, info.currentline)
-    end
-  end
-  return "?"
+  return where.script() or "?"
 end
 
 local function spoiled(what)
@@ -119,8 +112,9 @@ end
 -- These have to answer now, and for every instance at once they cannot.
 for _, event in ipairs { "lt", "le", "len", "concat", "call" } do
   mt["__" .. event] = function()
-    error("the index stands for every instance at once while a layout is traced, so it cannot be "
-      .. "compared, printed into text or called; lay irregular groups over the range instead", 2)
+    where.raise("the index stands for every instance at once while a layout is traced, so it "
+      .. "cannot be compared, printed into text or called; lay irregular groups over the range "
+      .. "instead")
   end
 end
 

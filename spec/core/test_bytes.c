@@ -34,8 +34,7 @@ static const uint64_t BOUNDARY[] = {
 
 #define COUNT(a) (sizeof(a) / sizeof(*(a)))
 
-/* ------------------------------------------------------------------- parsing
- */
+/* ----------------------------------------------------------------- parsing */
 
 static void test_accepted(void)
 {
@@ -152,8 +151,7 @@ static void test_refused(void)
 	}
 }
 
-/* ---------------------------------------------------------------- formatting
- */
+/* -------------------------------------------------------------- formatting */
 
 static int round_trips(uint64_t n)
 {
@@ -213,8 +211,7 @@ static void test_format(void)
 	ok(k == 100000, "parse(format(n)) == n for random n", "%" PRIu64, n);
 }
 
-/* ---------------------------------------------------------------- arithmetic
- */
+/* -------------------------------------------------------------- arithmetic */
 
 static void test_arithmetic(void)
 {
@@ -246,8 +243,7 @@ static void test_arithmetic(void)
 	   "%" PRIu64, n);
 }
 
-/* ------------------------------------------------------------------ geometry
- */
+/* ---------------------------------------------------------------- geometry */
 
 /* Offset -> location -> offset, and what each must be. */
 static void check_offset(const struct brim_geometry *g, uint64_t off)

@@ -9,8 +9,7 @@
 
 #include "device_helper.h"
 
-/* ----------------------------------------------------------- what is no target
- */
+/* ------------------------------------------------------- what is no target */
 
 static void test_not_targets(void)
 {
@@ -91,8 +90,7 @@ static void test_options(void)
 	}
 }
 
-/* --------------------------------------------------------------- making files
- */
+/* ------------------------------------------------------------ making files */
 
 static void test_create(void)
 {
@@ -157,7 +155,7 @@ static void test_permissions(void)
 		exit(1);
 }
 
-/* ---------------------------------------------------------------------- I/O */
+/* --------------------------------------------------------------------- I/O */
 
 /* A block at the top of a file of this size: written, read, made a hole. */
 static void check_size(uint64_t size)
@@ -361,8 +359,7 @@ static void test_threads(void)
 	brim_device_close(d);
 }
 
-/* -------------------------------------------------- images, plans and nothing
- */
+/* ----------------------------------------------- images, plans and nothing */
 
 static struct brim_plan *make_plan(uint64_t size)
 {

@@ -24,8 +24,7 @@ static int have(const char *tool)
 	return run("command -v %s >/dev/null 2>&1", tool) == 0;
 }
 
-/* ---------------------------------------------------------------- signatures
- */
+/* -------------------------------------------------------------- signatures */
 
 /* One primary partition at sector 2048, as the oldest table has it. */
 static void make_dos(const char *path, int64_t size)
@@ -114,8 +113,7 @@ static void test_huge(void)
 	unlink(path);
 }
 
-/* -------------------------------------------------------------- loop devices
- */
+/* ------------------------------------------------------------ loop devices */
 
 static char loop_path[32];
 static char backing[PATH_BYTES];

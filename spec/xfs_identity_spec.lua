@@ -1,0 +1,152 @@
+-- Byte identity: `brim mkfs.xfs` against mkfs.xfs 6.1 with the same UUID and options, whole images,
+-- holes included. Only what mkfs.xfs takes from the clock may differ: three times of three inodes, and
+-- with them the inodes' CRCs. Random option sets come from a seed; for a longer campaign:
+--   BRIM_XFS_SEED=7 BRIM_XFS_CASES=1500 make test TESTS=spec/xfs_identity_spec.lua
+local configs = require "spec.xfs_configs"
+local geometry = require "brim.xfs.geometry"
+local helper = require "spec.helper"
+local ondisk = require "brim.xfs.ondisk"
+local options = require "brim.xfs.options"
+
+local SEED <const> = math.tointeger(tonumber(os.getenv "BRIM_XFS_SEED" or 20180905))
+local CASES <const> = math.tointeger(tonumber(os.getenv "BRIM_XFS_CASES" or 60))
+local TIMED_INODES <const> = 3 -- root directory, realtime bitmap and summary
+-- tmpfs cannot zero a range without writing it, so that a log takes memory there; on XFS it does not,
+-- but reading the holes between groups does.
+local SMALL_LOG_BYTES <const>, MANY_GROUPS <const> = 130 << 20, 200
+
+local function geometry_of(config)
+  local words = {}
+  for word in (config[2] .. " target"):gmatch "%S+" do
+    words[#words + 1] = word
+  end
+  local o = assert(options.parse(words))
+  o.unsupported = o.unsupported or config.env
+  return geometry.compute(o, { size_bytes = config[1], is_file = true })
+end
+
+local function inode_offset(g, n)
+  return g.root_ino + n << g.inode_log2
+end
+
+-- What the clock decides, as ranges for imgcmp.
+local function clock_ranges(g)
+  local ranges = {}
+  local function add(off_bytes, ...)
+    for _, name in ipairs { ... } do
+      local field = ondisk.inode:field(name)
+      ranges[#ranges + 1] = ("%d:%d"):format(off_bytes + field.off_bytes, field.width_bytes)
+    end
+  end
+  for n = 0, TIMED_INODES - 1 do
+    add(inode_offset(g, n), "mtime", "ctime", "crtime", "crc")
+  end
+  return table.concat(ranges, " ")
+end
+
+local function inode_at(path, g, n)
+  local file <close> = assert(io.open(path, "rb"))
+  assert(file:seek("set", inode_offset(g, n)))
+  return ondisk.inode:decode(file:read(g.inode_bytes), 0, g.inode_bytes)
+end
+
+describe("identity with mkfs.xfs #xfs", function()
+  if not helper.has "mkfs.xfs" then
+    pending "mkfs.xfs is not installed"
+    return
+  end
+
+  local imgcmp, shm, scratch
+
+  setup(function()
+    imgcmp = helper.path "imgcmp"
+    helper.must("cc -O2 -D_GNU_SOURCE -o %s spec/tools/imgcmp.c", imgcmp)
+    shm = helper.must("mktemp -d -p /dev/shm brim-identity.XXXXXX"):gsub("%s+$", "")
+    scratch = helper.is_root() and configs.mount_scratch(shm) or nil
+  end)
+
+  teardown(function()
+    if scratch then
+      scratch:close()
+    end
+    helper.must("rm -rf --one-file-system %s", helper.quote(shm))
+  end)
+
+  local function directory(g)
+    local log_bytes = g and g.log_blocks << g.block_log2 or 0
+    if scratch and (log_bytes > SMALL_LOG_BYTES or g.ag_count < MANY_GROUPS) then
+      return scratch.dir
+    elseif log_bytes > 1 << 30 then
+      return nil, ("needs root, or else %d MiB of memory for the log"):format(log_bytes >> 20)
+    end
+    return shm
+  end
+
+  -- Makes both images; the exit status and what was said of each.
+  local function make(config, dir)
+    local images = { reference = dir .. "/reference", brim = dir .. "/brim" }
+    helper.must("rm -f %s %s && truncate -s %d %s %s", images.reference, images.brim, config[1],
+      images.reference, images.brim)
+    local command = ("%s %%s -q -f -m uuid=%s %s %%s"):format(config.env and
+      "env " .. configs.TEST_SUITE or "", configs.UUID, config[2])
+    local said, status = {}, {}
+    said.reference, status.reference = helper.sh(command, "mkfs.xfs", images.reference)
+    said.brim, status.brim = helper.sh(command, helper.quote(helper.exe) .. " mkfs.xfs", images.brim)
+    return images, status, said
+  end
+
+  local function compare_images(images, g, label)
+    local said, status = helper.sh("%s %s %s %s", imgcmp, images.reference, images.brim,
+      clock_ranges(g))
+    assert.equal(0, status, ("%s\noffset: reference, brim\n%s"):format(label, said))
+    for n = 0, TIMED_INODES - 1 do
+      local inode, intact = inode_at(images.brim, g, n)
+      assert.is_true(intact, label .. ": inode CRC")
+      assert.int(inode.mtime, inode.ctime)
+      assert.int(inode.mtime, inode.crtime)
+    end
+  end
+
+  -- Compares what both make of it; whether they made anything. `must_work`: refusing is a failure.
+  local function compare(config, label, must_work)
+    local g, err = geometry_of(config)
+    local dir, why = directory(g or { log_blocks = 0, block_log2 = 0, ag_count = 1 })
+    if not dir then
+      return pending(why)
+    end
+    local images, status, said = make(config, dir)
+    local both = ("%s\nmkfs.xfs ended with %d: %s\nbrim ended with %d: %s"):format(label,
+      status.reference, said.reference, status.brim, said.brim)
+    if g then
+      assert.equal(0, status.reference, both)
+      assert.equal(0, status.brim, both)
+      compare_images(images, g, label)
+    else
+      assert.is_falsy(must_work and err.message, both)
+      assert.is_not.equal(0, status.reference, both)
+      assert.equal(2, status.brim, both)
+    end
+    os.remove(images.reference)
+    os.remove(images.brim)
+    return g ~= nil
+  end
+
+  for _, config in ipairs(configs.IDENTITY) do
+    local label = configs.describe(config)
+    it(label, function()
+      compare(config, label, true)
+    end)
+  end
+
+  it(("random option sets of seed %d"):format(SEED), function()
+    local made = 0
+    for number = 1, CASES do
+      local config = configs.random(SEED, number)
+      local label = ("seed %d number %d: %s"):format(SEED, number, configs.describe(config))
+      made = made + (compare(config, label) and 1 or 0)
+    end
+    print(("# seed %d: %d random option sets, %d images compared, the rest refused by both"):format(
+      SEED, CASES, made))
+    assert.is_true(made >= CASES // 2, ("only %d of %d are valid"):format(made, CASES))
+  end)
+end)
