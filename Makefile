@@ -122,7 +122,7 @@ exe := $B/brim
 all: lib module exe
 
 help:
-	@sed -n 's/^# \{0,1\}//; 2,11p' $(firstword $(MAKEFILE_LIST))
+	@sed -n 's/^# \{0,1\}//; 2,7p' $(firstword $(MAKEFILE_LIST))
 	@echo 'Targets: all lib module exe run test bench lint format install'
 	@echo '         install-module uninstall dist deps deps-test clean'
 	@echo 'Variables: CC CFLAGS LDFLAGS PREFIX DESTDIR LUA_CFLAGS LUA_LIBS'

@@ -309,6 +309,7 @@ struct brim_plan;
 
 BRIM_API int brim_plan_create(struct brim_plan **out, const char *name,
 			      uint64_t size_bytes, struct brim_err *e);
+/* A run or device that still uses the plan keeps it until it is closed. */
 BRIM_API void brim_plan_free(struct brim_plan *p);
 /* Begins a phase. A plan without one gets a phase named "write". */
 BRIM_API int brim_plan_phase(struct brim_plan *p, const char *name,
@@ -463,7 +464,7 @@ BRIM_API int brim_device_open(struct brim_device **out, const char *path,
 /* A device with nothing behind it: for measuring. */
 BRIM_API int brim_device_open_null(struct brim_device **out,
 				   uint64_t size_bytes, struct brim_err *e);
-/* A sealed plan as a read-only device; it must outlive the device. */
+/* A sealed plan as a read-only device, which holds it until it is closed. */
 BRIM_API int brim_device_open_plan(struct brim_device **out,
 				   const struct brim_plan *p,
 				   struct brim_err *e);
@@ -498,7 +499,9 @@ BRIM_API int brim_device_flush(struct brim_device *d, struct brim_err *e);
 /*
  * Counters of a run. Times are nanoseconds. mean_queue_depth is the time-mean
  * of I/Os between submission and completion while there was work to submit:
- * the sum of all I/Os' latencies over the elapsed time of the data phases.
+ * the sum of all I/Os' latencies over the elapsed time of the data phases. ios
+ * and bytes are reads, writes and zeroed ranges together, and _total what was
+ * foreseen of them until the run has finished.
  */
 struct brim_run_stats {
 	size_t struct_bytes;
@@ -544,7 +547,9 @@ struct brim_run;
  * Prepares to write a sealed plan to a device, or to compare the device with
  * it. Refuses before any I/O what cannot work: a device smaller than the plan
  * (-ENOSPC), read-only (-EROFS), or whose alignment the plan does not keep
- * (-EINVAL). Plan and device must outlive the run.
+ * (-EINVAL). The run holds plan and device until it is closed. The thread that
+ * opens it
+ * also steps and closes it (io_uring may insist).
  */
 BRIM_API int brim_run_open(struct brim_run **out, const struct brim_plan *p,
 			   struct brim_device *d, enum brim_run_mode mode,
@@ -575,7 +580,7 @@ struct brim_scan;
 
 BRIM_API int brim_scan_create(struct brim_scan **out, struct brim_err *e);
 BRIM_API void brim_scan_free(struct brim_scan *s);
-/* The structure at off: its checksum must hold. */
+/* The structure at off: its checksum must hold. The layout must outlive s. */
 BRIM_API int brim_scan_expect_layout(struct brim_scan *s,
 				     const struct brim_layout *l,
 				     uint64_t off_bytes, uint32_t size_bytes,

@@ -36,8 +36,7 @@ struct brim_device {
 	int fd;                       /* -1: none */
 	/* The fallocate(2) mode by which BRIM__ZERO is done on fd. */
 	int zero_mode;
-	struct brim_plan *owned_plan; /* loaded from an image file */
-	const struct brim_plan *plan; /* what an image device renders */
+	const struct brim_plan *plan; /* what an image device renders; held */
 };
 
 extern const struct brim__device_ops brim__device_fd_ops;

@@ -7,6 +7,7 @@
 #include <errno.h>
 
 #include "device.h"
+#include "plan.h"
 
 static int64_t plan_read(struct brim_device *d, void *buf, uint64_t len_bytes,
 			 uint64_t off_bytes)
@@ -37,7 +38,7 @@ static int plan_range(struct brim_device *d, uint64_t off_bytes,
 
 static void plan_close(struct brim_device *d)
 {
-	brim_plan_free(d->owned_plan);
+	brim_plan_free((struct brim_plan *)(uintptr_t)d->plan);
 }
 
 const struct brim__device_ops brim__device_plan_ops = {
@@ -48,6 +49,7 @@ const struct brim__device_ops brim__device_plan_ops = {
 	.close = plan_close,
 };
 
+/* The device takes over one hold on the plan. */
 static void show_plan(struct brim_device *d, const struct brim_plan *p)
 {
 	d->ops = &brim__device_plan_ops;
@@ -60,6 +62,7 @@ int brim__device_image_open(struct brim_device *d,
 			    const struct brim_device_options *o,
 			    struct brim_err *e)
 {
+	struct brim_plan *p;
 	int ret;
 
 	if (o->flags & BRIM_DEVICE_WRITE)
@@ -68,10 +71,10 @@ int brim__device_image_open(struct brim_device *d,
 			"%s is a brim image, which is read-only; raw takes it "
 			"for a plain file",
 			d->shown);
-	ret = brim_image_load(&d->owned_plan, d->info.path, e);
+	ret = brim_image_load(&p, d->info.path, e);
 	if (ret < 0)
 		return ret;
-	show_plan(d, d->owned_plan);
+	show_plan(d, p);
 	return brim__device_fit(d, o, e);
 }
 
@@ -85,6 +88,7 @@ int brim_device_open_plan(struct brim_device **out, const struct brim_plan *p,
 			     &brim__device_plan_ops);
 	if (!d)
 		return brim__err(e, -ENOMEM, "open", brim_plan_name(p));
+	brim__plan_hold(p);
 	show_plan(d, p);
 	*out = d;
 	return 0;

@@ -14,6 +14,11 @@ static int start(struct brim__engine *eng, const struct brim__engine_ops *ops,
 {
 	int ret;
 
+	if ((ops->flags & BRIM__ENGINE_NEEDS_FD) && eng->dev->fd < 0)
+		return brim__errf(e, -EINVAL, "open",
+				  "engine %s: %s has no file descriptor; "
+				  "use sync",
+				  ops->name, eng->dev->info.path);
 	eng->ops = ops;
 	eng->flags = ops->flags;
 	eng->priv = NULL;
@@ -46,8 +51,7 @@ static int start_auto(struct brim__engine *eng, struct brim_err *e)
 {
 	const struct brim_device *d = eng->dev;
 
-	if (d->fd >= 0 && d->info.is_direct &&
-	    start(eng, &brim__engine_uring, NULL) == 0)
+	if (d->info.is_direct && start(eng, &brim__engine_uring, NULL) == 0)
 		return 0;
 	return start(eng, &brim__engine_sync, e);
 }

@@ -154,10 +154,6 @@ int brim__engine_start(struct brim__engine *eng, const char *name,
 		       struct brim_err *e);
 void brim__engine_stop(struct brim__engine *eng);
 
-/* The name of an errno ("ENOSPC"), or NULL; and the number, or 0. */
-const char *brim__errno_name(int err);
-int brim__errno_number(const char *name);
-
 /* ---------------------------------------------------------------- the batch */
 
 struct brim__batch;

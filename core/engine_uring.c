@@ -93,11 +93,6 @@ static int uring_init(struct brim__engine *eng, struct brim_err *e)
 	struct uring *u;
 	int ret;
 
-	if (eng->dev->fd < 0)
-		return brim__errf(e, -EINVAL, "open",
-				  "engine uring: this "
-				  "kind of device has no file descriptor; "
-				  "use sync");
 	u = calloc(1, sizeof(*u));
 	if (!u)
 		return brim__err(e, -ENOMEM, "open", "engine uring");

@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "engine.h"
+#include "internal.h"
 
 /* Several in a line, or it is three pages. */
 /* clang-format off */

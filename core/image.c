@@ -14,6 +14,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -200,6 +201,44 @@ static void out_plan(struct out *o, const struct brim_plan *p)
 		out_phase(o, p, i);
 }
 
+/* Names the first thing of which the plan has more than may be read back. */
+static int limits_check(const struct brim_plan *p, struct brim_err *e)
+{
+	struct { const char *what; uint64_t has, max; } v[] = {
+		{ "phases", p->phase_count, BRIM__IMAGE_MAX_PIECES },
+		{ "pieces", p->piece_count, BRIM__IMAGE_MAX_PIECES },
+		{ "notes", p->note_count, BRIM__IMAGE_MAX_NOTES },
+		{ "regions in a stamp", 0, BRIM__IMAGE_MAX_REGIONS },
+		{ "checksums in a stamp", 0, BRIM__IMAGE_MAX_REGIONS },
+		{ "varying fields in a stamp", 0, BRIM__IMAGE_MAX_PATCHES },
+		{ "regions and checksums", 0, BRIM__IMAGE_MAX_PARTS },
+		{ "bytes of stamps", 0, BRIM__IMAGE_MAX_TEMPLATES },
+		{ "varying bytes", 0, BRIM__IMAGE_MAX_TABLES },
+	};
+	size_t i, k;
+
+	for (i = 0; i < p->piece_count; i++) {
+		const struct brim_stamp *s = p->pieces[i].stamp;
+
+		if (!s)
+			continue;
+		v[3].has = BRIM__MAX(v[3].has, s->region_count);
+		v[4].has = BRIM__MAX(v[4].has, s->sum_count);
+		v[5].has = BRIM__MAX(v[5].has, s->patch_count);
+		v[6].has += s->region_count + s->sum_count;
+		v[7].has += s->total_bytes;
+		for (k = 0; k < s->patch_count; k++)
+			v[8].has += s->patches[k].width_bytes;
+	}
+	for (i = 0; i < sizeof(v) / sizeof(v[0]); i++)
+		if (v[i].has > v[i].max)
+			return brim__errf(e, -EFBIG, "save",
+					  "plan '%s' has %" PRIu64 " %s; an image holds %" PRIu64,
+					  p->name, v[i].has, v[i].what,
+					  v[i].max);
+	return 0;
+}
+
 int brim_image_encode(const struct brim_plan *p, void **buf, size_t *len_bytes,
 		      struct brim_err *e)
 {
@@ -211,6 +250,8 @@ int brim_image_encode(const struct brim_plan *p, void **buf, size_t *len_bytes,
 	if (!p->sealed)
 		return brim__errf(e, -EINVAL, "save",
 				  "plan '%s' is not sealed yet", p->name);
+	if (limits_check(p, e) < 0)
+		return -EFBIG;
 	out_bytes(&o, header, sizeof(header));
 	out_plan(&o, p);
 	if (o.failed) {

@@ -17,8 +17,9 @@
 /* What is left to read; `bad` names the first thing that was wrong. */
 struct in {
 	const uint8_t *p, *end;
-	uint64_t templates, tables;	/* used up so far */
+	uint64_t parts, templates, tables;	/* used up so far */
 	const char *bad;
+	bool no_memory;
 };
 
 static uint64_t in_fail(struct in *in, const char *why)
@@ -27,6 +28,24 @@ static uint64_t in_fail(struct in *in, const char *why)
 		in->bad = why;
 	in->p = in->end;
 	return 0;
+}
+
+static void *in_alloc(struct in *in, size_t len)
+{
+	void *p = in->bad ? NULL : malloc(len);
+
+	if (!p && !in->bad) {
+		in->no_memory = true;
+		in_fail(in, "there is no memory for it");
+	}
+	return p;
+}
+
+/* One more region or checksum, of which all stamps together have so many. */
+static void in_part(struct in *in)
+{
+	if (++in->parts > BRIM__IMAGE_MAX_PARTS)
+		in_fail(in, "it has too many regions and checksums");
 }
 
 static uint64_t in_u64(struct in *in)
@@ -75,11 +94,9 @@ static char *in_string(struct in *in)
 		in_fail(in, "a string is damaged");
 		return NULL;
 	}
-	s = malloc(len + 1);
-	if (!s) {
-		in_fail(in, "there is no memory for it");
+	s = in_alloc(in, len + 1);
+	if (!s)
 		return NULL;
-	}
 	memcpy(s, in->p, len);
 	s[len] = 0;
 	in->p += len;
@@ -121,15 +138,16 @@ static int in_region(struct in *in, struct brim_stamp *s, struct brim_err *e)
 	uint8_t *bytes = NULL;
 	int ret = -EILSEQ;
 
+	in_part(in);
 	in->templates += len;
 	if (in->templates > BRIM__IMAGE_MAX_TEMPLATES)
 		in_fail(in, "its stamps are too large");
-	if (in->bad || !len)
+	if (!len)
+		in_fail(in, "a region is empty");
+	if (in->bad)
 		goto out;
-	bytes = malloc(len);
-	if (!bytes)
-		in_fail(in, "there is no memory for it");
-	else
+	bytes = in_alloc(in, len);
+	if (bytes)
 		in_packed(in, bytes, len);
 	if (in->bad)
 		goto out;
@@ -172,10 +190,13 @@ static int in_sum(struct in *in, struct brim_stamp *s, struct brim_err *e)
 	uint64_t len = in_max(in, BRIM_STAMP_MAX_BYTES, "a region is too large");
 	struct brim_checksum how;
 
-	how.kind = in_max(in, BRIM_CRC32, "a checksum is unknown");
+	in_part(in);
+	how.kind = (enum brim_checksum_kind)in_max(in, BRIM_CRC32,
+						   "a checksum is unknown");
 	how.seed = (uint32_t)in_max(in, UINT32_MAX, "a checksum is damaged");
 	how.xor_out = (uint32_t)in_max(in, UINT32_MAX, "a checksum is damaged");
-	how.endian = in_max(in, BRIM_LITTLE, "a byte order is unknown");
+	how.endian = (enum brim_endian)in_max(in, BRIM_LITTLE,
+					      "a byte order is unknown");
 	if (!how.kind || !how.endian)
 		in_fail(in, "a checksum is damaged");
 	if (in->bad)
@@ -193,9 +214,13 @@ static int in_stamp(struct in *in, struct brim_stamp *s, struct brim_err *e)
 	n = in_max(in, BRIM__IMAGE_MAX_REGIONS, "it has too many regions");
 	for (; n && ret == 0; n--)
 		ret = in_region(in, s, e);
+	if (ret < 0)
+		return ret;
 	n = in_max(in, BRIM__IMAGE_MAX_PATCHES, "it has too many fields");
 	for (; n && ret == 0; n--)
 		ret = in_patch(in, s, e);
+	if (ret < 0)
+		return ret;
 	n = in_max(in, BRIM__IMAGE_MAX_REGIONS, "it has too many checksums");
 	for (; n && ret == 0; n--)
 		ret = in_sum(in, s, e);
@@ -248,6 +273,8 @@ static int in_phases(struct in *in, struct brim_plan *p, struct brim_err *e)
 		if (name)
 			ret = brim_plan_phase(p, name, e);
 		free(name);
+		if (ret < 0)
+			return ret;
 		pieces = in_max(in, BRIM__IMAGE_MAX_PIECES - p->piece_count,
 				"it has too many pieces");
 		for (; pieces && ret == 0 && !in->bad; pieces--)
@@ -258,8 +285,7 @@ static int in_phases(struct in *in, struct brim_plan *p, struct brim_err *e)
 
 static int in_notes(struct in *in, struct brim_plan *p, struct brim_err *e)
 {
-	uint64_t n = in_max(in, BRIM__IMAGE_MAX_PIECES,
-			    "it has too many notes");
+	uint64_t n = in_max(in, BRIM__IMAGE_MAX_NOTES, "it has too many notes");
 	int ret = 0;
 
 	for (; n && ret == 0 && !in->bad; n--) {
@@ -344,8 +370,10 @@ int brim_image_decode(struct brim_plan **out, const void *buf, size_t len_bytes,
 	in.p = (const uint8_t *)buf + BRIM__IMAGE_HEADER_BYTES;
 	in.end = in.p + len;
 	ret = in_plan(&in, out, &inner);
+	if (ret == -ENOMEM || in.no_memory)
+		return brim__err(e, -ENOMEM, "load", "the image");
 	if (ret < 0)
-		return brim__errf(e, ret == -ENOMEM ? ret : -EILSEQ, "load",
+		return brim__errf(e, -EILSEQ, "load",
 				  "the image is damaged: %.200s",
 				  in.bad ? in.bad : inner.msg);
 	return 0;

@@ -30,6 +30,10 @@ int brim__err_at(struct brim_err *e, int code, const char *op,
 		 uint64_t offset_bytes, const char *fmt, ...)
 	__attribute__((format(printf, 5, 6)));
 
+/* The name of an errno ("ENOSPC"), or NULL; and the number, or 0. */
+const char *brim__errno_name(int err);
+int brim__errno_number(const char *name);
+
 /* Monotonic time in nanoseconds. */
 uint64_t brim__now_ns(void);
 /* This process's user and system CPU time so far, in nanoseconds. */

@@ -30,14 +30,6 @@ static struct lplan *push_plan(lua_State *L)
 	return h;
 }
 
-static int finish(lua_State *L, int ret, const struct brim_err *e)
-{
-	if (ret < 0)
-		return brim__lua_fail(L, e, NULL);
-	lua_pushboolean(L, 1);
-	return 1;
-}
-
 /* plan_new(name, size) */
 static int plan_new(lua_State *L)
 {
@@ -56,7 +48,7 @@ static int plan_phase(lua_State *L)
 {
 	struct brim_err e = { 0 };
 
-	return finish(L, brim_plan_phase(check_plan(L, 1),
+	return brim__lua_done(L, brim_plan_phase(check_plan(L, 1),
 					 luaL_checkstring(L, 2), &e),
 		      &e);
 }
@@ -66,7 +58,7 @@ static int plan_zero(lua_State *L)
 {
 	struct brim_err e = { 0 };
 
-	return finish(L, brim_plan_zero(check_plan(L, 1),
+	return brim__lua_done(L, brim_plan_zero(check_plan(L, 1),
 					brim__lua_check_bytes(L, 2),
 					brim__lua_check_bytes(L, 3),
 					luaL_checkstring(L, 4), &e),
@@ -86,7 +78,7 @@ static int plan_each(lua_State *L)
 
 	luaL_argcheck(L, s, 2, "the stamp is closed");
 	stamp->s = NULL;
-	return finish(L, brim_plan_each(p, s, off, stride, name,
+	return brim__lua_done(L, brim_plan_each(p, s, off, stride, name,
 					lua_toboolean(L, 6), &e),
 		      &e);
 }
@@ -95,7 +87,7 @@ static int plan_set_note(lua_State *L)
 {
 	struct brim_err e = { 0 };
 
-	return finish(L, brim_plan_set_note(check_plan(L, 1),
+	return brim__lua_done(L, brim_plan_set_note(check_plan(L, 1),
 					    luaL_checkstring(L, 2),
 					    luaL_optstring(L, 3, NULL), &e),
 		      &e);
@@ -112,7 +104,7 @@ static int plan_seal(lua_State *L)
 {
 	struct brim_err e = { 0 };
 
-	return finish(L, brim_plan_seal(check_plan(L, 1), &e), &e);
+	return brim__lua_done(L, brim_plan_seal(check_plan(L, 1), &e), &e);
 }
 
 static void set_int(lua_State *L, const char *name, uint64_t v)

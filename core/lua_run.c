@@ -145,8 +145,7 @@ static int run_tostring(lua_State *L)
 	return 1;
 }
 
-/* ---------------------------------------------------------------------
- * stepping */
+/* --------------------------------------------------------------- stepping */
 
 static void set_int(lua_State *L, const char *name, uint64_t value)
 {

@@ -33,14 +33,6 @@ static uint32_t check_u32(lua_State *L, int arg)
 	return (uint32_t)n;
 }
 
-static int finish(lua_State *L, int ret, const struct brim_err *e)
-{
-	if (ret < 0)
-		return brim__lua_fail(L, e, NULL);
-	lua_pushboolean(L, 1);
-	return 1;
-}
-
 /* scan_new() -> scan | nil, error */
 static int scan_new(lua_State *L)
 {
@@ -86,7 +78,7 @@ static int scan_expect_layout(lua_State *L)
 	lua_getiuservalue(L, 1, 1);
 	lua_pushvalue(L, 2);
 	luaL_ref(L, -2);
-	return finish(L,
+	return brim__lua_done(L,
 		      brim_scan_expect_layout(s, layout->l, off_bytes,
 					      size_bytes, &e),
 		      &e);
@@ -110,7 +102,7 @@ static int scan_expect_int(lua_State *L)
 	const char *field = luaL_checkstring(L, 8);
 	struct brim_err e = { 0 };
 
-	return finish(L,
+	return brim__lua_done(L,
 		      brim_scan_expect_int(s, off_bytes, width_bytes, endian,
 					   base, step, structure, field, &e),
 		      &e);

@@ -19,14 +19,6 @@ static struct brim_stamp *check_stamp(lua_State *L, int arg)
 	return h->s;
 }
 
-static int finish(lua_State *L, int ret, const struct brim_err *e)
-{
-	if (ret < 0)
-		return brim__lua_fail(L, e, NULL);
-	lua_pushboolean(L, 1);
-	return 1;
-}
-
 static int stamp_new(lua_State *L)
 {
 	struct lstamp *h = lua_newuserdatauv(L, sizeof(*h), 0);
@@ -47,7 +39,7 @@ static int stamp_region(lua_State *L)
 
 	luaL_argcheck(L, len <= BRIM_STAMP_MAX_BYTES, 3,
 		      "more than a stamp may hold (16 MiB)");
-	return finish(L, brim_stamp_region(check_stamp(L, 1),
+	return brim__lua_done(L, brim_stamp_region(check_stamp(L, 1),
 					   brim__lua_check_bytes(L, 2),
 					   (uint32_t)len,
 					   luaL_checkstring(L, 4), &e),
@@ -63,7 +55,7 @@ static int stamp_place(lua_State *L)
 
 	luaL_argcheck(L, size <= BRIM_STAMP_MAX_BYTES, 4,
 		      "more than a stamp may hold (16 MiB)");
-	return finish(L, brim_stamp_place(check_stamp(L, 1), *l,
+	return brim__lua_done(L, brim_stamp_place(check_stamp(L, 1), *l,
 					  brim__lua_check_bytes(L, 3),
 					  (uint32_t)size, &e),
 		      &e);
@@ -76,7 +68,7 @@ static int stamp_set_bytes(lua_State *L)
 	size_t len;
 	const char *s = luaL_checklstring(L, 3, &len);
 
-	return finish(L, brim_stamp_set_bytes(check_stamp(L, 1),
+	return brim__lua_done(L, brim_stamp_set_bytes(check_stamp(L, 1),
 					      brim__lua_check_bytes(L, 2), s,
 					      len, &e),
 		      &e);
@@ -89,7 +81,7 @@ static int stamp_set_int(lua_State *L)
 	struct brim_err e = { 0 };
 	int endian = luaL_checkoption(L, 4, NULL, endians);
 
-	return finish(L,
+	return brim__lua_done(L,
 		      brim_stamp_set_int(check_stamp(L, 1),
 					 brim__lua_check_bytes(L, 2),
 					 (uint32_t)luaL_checkinteger(L, 3),
@@ -105,7 +97,7 @@ static int stamp_seal(lua_State *L)
 {
 	struct brim_err e = { 0 };
 
-	return finish(L, brim_stamp_seal(check_stamp(L, 1),
+	return brim__lua_done(L, brim_stamp_seal(check_stamp(L, 1),
 					 brim__lua_check_bytes(L, 2),
 					 brim__lua_check_bytes(L, 3), &e),
 		      &e);

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "internal.h"
 #include "lua_util.h"
 
 int brim__lua_handles;
@@ -17,153 +18,13 @@ int brim__lua_handles;
 
 /* ------------------------------------------------------------------ errors */
 
-/*
- * All errors Linux has (asm-generic/errno*.h). An own table and not
- * strerrorname_np: that one needs glibc 2.32, and names EOPNOTSUPP the same.
- */
-#define E(name) [name] = #name
-static const char *const ERRNAMES[] = {
-	E(EPERM),
-	E(ENOENT),
-	E(ESRCH),
-	E(EINTR),
-	E(EIO),
-	E(ENXIO),
-	E(E2BIG),
-	E(ENOEXEC),
-	E(EBADF),
-	E(ECHILD),
-	E(EAGAIN),
-	E(ENOMEM),
-	E(EACCES),
-	E(EFAULT),
-	E(ENOTBLK),
-	E(EBUSY),
-	E(EEXIST),
-	E(EXDEV),
-	E(ENODEV),
-	E(ENOTDIR),
-	E(EISDIR),
-	E(EINVAL),
-	E(ENFILE),
-	E(EMFILE),
-	E(ENOTTY),
-	E(ETXTBSY),
-	E(EFBIG),
-	E(ENOSPC),
-	E(ESPIPE),
-	E(EROFS),
-	E(EMLINK),
-	E(EPIPE),
-	E(EDOM),
-	E(ERANGE),
-	E(EDEADLK),
-	E(ENAMETOOLONG),
-	E(ENOLCK),
-	E(ENOSYS),
-	E(ENOTEMPTY),
-	E(ELOOP),
-	E(ENOMSG),
-	E(EIDRM),
-	E(ECHRNG),
-	E(EL2NSYNC),
-	E(EL3HLT),
-	E(EL3RST),
-	E(ELNRNG),
-	E(EUNATCH),
-	E(ENOCSI),
-	E(EL2HLT),
-	E(EBADE),
-	E(EBADR),
-	E(EXFULL),
-	E(ENOANO),
-	E(EBADRQC),
-	E(EBADSLT),
-	E(EBFONT),
-	E(ENOSTR),
-	E(ENODATA),
-	E(ETIME),
-	E(ENOSR),
-	E(ENONET),
-	E(ENOPKG),
-	E(EREMOTE),
-	E(ENOLINK),
-	E(EADV),
-	E(ESRMNT),
-	E(ECOMM),
-	E(EPROTO),
-	E(EMULTIHOP),
-	E(EDOTDOT),
-	E(EBADMSG),
-	E(EOVERFLOW),
-	E(ENOTUNIQ),
-	E(EBADFD),
-	E(EREMCHG),
-	E(ELIBACC),
-	E(ELIBBAD),
-	E(ELIBSCN),
-	E(ELIBMAX),
-	E(ELIBEXEC),
-	E(EILSEQ),
-	E(ERESTART),
-	E(ESTRPIPE),
-	E(EUSERS),
-	E(ENOTSOCK),
-	E(EDESTADDRREQ),
-	E(EMSGSIZE),
-	E(EPROTOTYPE),
-	E(ENOPROTOOPT),
-	E(EPROTONOSUPPORT),
-	E(ESOCKTNOSUPPORT),
-	E(EOPNOTSUPP),
-	E(EPFNOSUPPORT),
-	E(EAFNOSUPPORT),
-	E(EADDRINUSE),
-	E(EADDRNOTAVAIL),
-	E(ENETDOWN),
-	E(ENETUNREACH),
-	E(ENETRESET),
-	E(ECONNABORTED),
-	E(ECONNRESET),
-	E(ENOBUFS),
-	E(EISCONN),
-	E(ENOTCONN),
-	E(ESHUTDOWN),
-	E(ETOOMANYREFS),
-	E(ETIMEDOUT),
-	E(ECONNREFUSED),
-	E(EHOSTDOWN),
-	E(EHOSTUNREACH),
-	E(EALREADY),
-	E(EINPROGRESS),
-	E(ESTALE),
-	E(EUCLEAN),
-	E(ENOTNAM),
-	E(ENAVAIL),
-	E(EISNAM),
-	E(EREMOTEIO),
-	E(EDQUOT),
-	E(ENOMEDIUM),
-	E(EMEDIUMTYPE),
-	E(ECANCELED),
-	E(ENOKEY),
-	E(EKEYEXPIRED),
-	E(EKEYREVOKED),
-	E(EKEYREJECTED),
-	E(EOWNERDEAD),
-	E(ENOTRECOVERABLE),
-	E(ERFKILL),
-	E(EHWPOISON),
-};
-#undef E
-
 const char *brim__lua_errname(int err)
 {
 	static _Thread_local char unknown[16];
+	const char *name = brim__errno_name(err);
 
-	if (err > 0 && (size_t)err < sizeof(ERRNAMES) / sizeof(*ERRNAMES) &&
-	    ERRNAMES[err])
-		return ERRNAMES[err];
+	if (name)
+		return name;
 	snprintf(unknown, sizeof(unknown), "E%d", err);
 	return unknown;
 }
@@ -216,6 +77,14 @@ int brim__lua_fail(lua_State *L, const struct brim_err *e, const char *path)
 	push_error_mt(L);
 	lua_setmetatable(L, -2);
 	return 2;
+}
+
+int brim__lua_done(lua_State *L, int ret, const struct brim_err *e)
+{
+	if (ret < 0)
+		return brim__lua_fail(L, e, NULL);
+	lua_pushboolean(L, 1);
+	return 1;
 }
 
 /* ------------------------------------------------------------------- sizes */

@@ -25,6 +25,8 @@
  * offset_bytes, message}, metatable brim.error); returns 2. path may be NULL.
  */
 int brim__lua_fail(lua_State *L, const struct brim_err *e, const char *path);
+/* True for ret >= 0; else nil and the error object. Returns what L gets. */
+int brim__lua_done(lua_State *L, int ret, const struct brim_err *e);
 /* The name of an errno ("ENOSPC"), or "E<number>". */
 const char *brim__lua_errname(int err);
 /*

@@ -28,6 +28,7 @@ int brim_plan_create(struct brim_plan **out, const char *name,
 		free(p);
 		return brim__err(e, -ENOMEM, "plan", name);
 	}
+	p->holders = 1;
 	p->size_bytes = size_bytes;
 	*out = p;
 	return 0;
@@ -37,7 +38,7 @@ void brim_plan_free(struct brim_plan *p)
 {
 	size_t i;
 
-	if (!p)
+	if (!p || __atomic_sub_fetch(&p->holders, 1, __ATOMIC_ACQ_REL) > 0)
 		return;
 	for (i = 0; i < p->piece_count; i++) {
 		free(p->pieces[i].name);
@@ -56,6 +57,14 @@ void brim_plan_free(struct brim_plan *p)
 	free(p->notes);
 	free(p->name);
 	free(p);
+}
+
+void brim__plan_hold(const struct brim_plan *p)
+{
+	/* How many hold it is no part of what the plan says. */
+	uint32_t *holders = (uint32_t *)(uintptr_t)&p->holders;
+
+	__atomic_add_fetch(holders, 1, __ATOMIC_RELAXED);
 }
 
 static int plan_open(const struct brim_plan *p, struct brim_err *e)
@@ -343,31 +352,32 @@ static void totals_piece(const struct brim__piece *piece, uint32_t max_io_bytes,
 	}
 }
 
-/*
- * Pieces whose instances lie side by side, and ranges of zeros, are few I/Os
- * each: walking them is the one way to count what the cursor makes of them.
- */
-static void totals_walk(const struct brim_plan *p, size_t i,
-			uint32_t max_io_bytes, uint64_t *writes,
-			uint64_t *zeros)
+static bool piece_is_dense(const struct brim__piece *piece,
+			   uint32_t max_io_bytes)
 {
-	struct brim__cursor c;
-	struct brim__desc d;
-
-	brim__cursor_init(&c, p, p->pieces[i].phase, max_io_bytes);
-	brim__cursor_enter(&c, i);
-	while (brim__cursor_next(&c, &d) && d.piece == i) {
-		if (d.is_zero)
-			(*zeros)++;
-		else
-			(*writes)++;
-	}
+	return piece->stamp->extent_count == 1 &&
+	       piece->stamp->extents[0].len_bytes == piece->stride_bytes &&
+	       piece->stride_bytes <= max_io_bytes;
 }
 
-static bool piece_is_dense(const struct brim__piece *piece)
+/*
+ * The I/Os the cursor makes of a range of zeros, or of instances that lie side
+ * by side with per_io of them in one: what is hidden cuts them into stretches.
+ */
+static uint64_t totals_stretches(const struct brim__piece *piece, uint64_t end,
+				 uint64_t per_io)
 {
-	return !piece->is_zero && piece->stamp->extent_count == 1 &&
-	       piece->stamp->extents[0].len_bytes == piece->stride_bytes;
+	uint64_t at = piece->first, ios = 0;
+	size_t i;
+
+	for (i = 0; i < piece->hidden.n && at < end; i++) {
+		const struct brim__span *s = &piece->hidden.v[i];
+
+		if (s->from > at)
+			ios += (s->from - at - 1) / per_io + 1;
+		at = BRIM__MAX(at, s->to);
+	}
+	return at < end ? ios + (end - at - 1) / per_io + 1 : ios;
 }
 
 void brim_plan_totals(const struct brim_plan *p, uint32_t max_io_bytes,
@@ -380,14 +390,20 @@ void brim_plan_totals(const struct brim_plan *p, uint32_t max_io_bytes,
 	out->pieces = p->piece_count;
 	out->align_bytes = 1u << 30;
 	for (i = 0; i < p->piece_count; i++) {
+		const struct brim__piece *piece = &p->pieces[i];
 		uint64_t before = out->writes;
 
-		totals_piece(&p->pieces[i], max_io_bytes, out);
-		if (!p->pieces[i].is_zero && !piece_is_dense(&p->pieces[i]))
-			continue;
-		out->writes = before;
-		totals_walk(p, i, max_io_bytes, &out->writes,
-			    &out->zero_ranges);
+		totals_piece(piece, max_io_bytes, out);
+		if (piece->is_zero)
+			out->zero_ranges += totals_stretches(
+				piece, piece->len_bytes, UINT64_MAX);
+		else if (piece_is_dense(piece, max_io_bytes))
+			out->writes = before +
+				      totals_stretches(
+					      piece,
+					      piece->first + piece->count,
+					      max_io_bytes /
+						      piece->stride_bytes);
 	}
 }
 
@@ -408,13 +424,15 @@ static void read_instance(const struct brim__piece *piece, uint64_t i,
 {
 	const struct brim_stamp *s = piece->stamp;
 	uint64_t base = piece->off_bytes + piece->stride_bytes * i;
-	size_t x;
+	size_t x = r->from > base ? brim__extent_seek(s, r->from - base) : 0;
 
-	for (x = 0; x < s->extent_count; x++) {
+	for (; x < s->extent_count; x++) {
 		uint64_t begin = base + s->extents[x].off_bytes;
 		uint64_t from = BRIM__MAX(r->from, begin);
 		uint64_t to = BRIM__MIN(r->to, begin + s->extents[x].len_bytes);
 
+		if (begin >= r->to)
+			break;
 		if (from < to)
 			brim_stamp_render(s, x, i, (uint32_t)(from - begin),
 					  (uint32_t)(to - from),

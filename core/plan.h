@@ -34,6 +34,7 @@ struct brim__piece {
 struct brim__note { char *key, *text; };
 
 struct brim_plan {
+	uint32_t holders;	/* who must let go before it is freed */
 	char *name;
 	uint64_t size_bytes;
 	bool sealed;
@@ -108,6 +109,9 @@ const char *brim__plan_label(const struct brim_plan *p,
 
 /* ------------------------------------------------- shared by plan and image */
 
+/* One more holder of a sealed plan, who lets go with brim_plan_free. */
+void brim__plan_hold(const struct brim_plan *p);
+
 int brim__spans_add(struct brim__spans *s, uint64_t from, uint64_t to);
 /* The first span whose end lies beyond `at`; s->n if none. */
 size_t brim__spans_seek(const struct brim__spans *s, uint64_t at);
@@ -177,6 +181,22 @@ static inline uint64_t brim__stamp_end(const struct brim_stamp *s)
 	const struct brim_extent *x = &s->extents[s->extent_count - 1];
 
 	return x->off_bytes + x->len_bytes;
+}
+
+/* The first extent that ends behind an offset within the instance. */
+static inline size_t brim__extent_seek(const struct brim_stamp *s, uint64_t at)
+{
+	size_t lo = 0, hi = s->extent_count;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (s->extents[mid].off_bytes + s->extents[mid].len_bytes > at)
+			hi = mid;
+		else
+			lo = mid + 1;
+	}
+	return lo;
 }
 
 #endif /* BRIM_PLAN_H */

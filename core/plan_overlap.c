@@ -15,9 +15,9 @@
 /*
  * The most steps sealing one plan may take, so that no plan (of an image file,
  * say) takes for ever: an instance or extent looked at, or so many spans moved
- * to make room for one. All of them are some tenths of a second.
+ * to make room for one. All of them are half a second.
  */
-#define OVERLAP_MAX (32u << 20)
+#define OVERLAP_MAX (64u << 20)
 #define SPANS_PER_STEP 32u
 /* The most holes later stamps may cut into one range of zeros. */
 #define ZERO_HOLES_MAX (1u << 16)
@@ -122,16 +122,14 @@ struct pair {
 	struct brim_err *e;
 };
 
-/* Takes n * each from the steps left; false where they are used up. */
-static bool pair_charge(struct pair *p, uint64_t n, uint64_t each)
+/* Takes n from the steps left; false where they are used up. */
+static bool pair_charge(struct pair *p, uint64_t n)
 {
-	uint64_t steps;
-
-	if (brim_mul(n, each, &steps) < 0 || steps > *p->budget) {
+	if (n > *p->budget) {
 		*p->budget = 0;
 		return false;
 	}
-	*p->budget -= steps;
+	*p->budget -= n;
 	return true;
 }
 
@@ -140,11 +138,31 @@ static int pair_add(struct pair *p, uint64_t from, uint64_t to)
 {
 	size_t moved = p->out->n - brim__spans_seek(p->out, from);
 
-	if (!pair_charge(p, 1 + moved / SPANS_PER_STEP, 1))
+	if (!pair_charge(p, 1 + moved / SPANS_PER_STEP))
 		return -E2BIG;
 	if (brim__spans_add(p->out, from, to) < 0)
 		return brim__err(p->e, -ENOMEM, "plan", p->early->name);
 	return 0;
+}
+
+/* How many of the bytes [from, to) instance i of the later stamp holds. */
+static uint64_t late_instance_covers(struct pair *p, uint64_t i, uint64_t from,
+				     uint64_t to)
+{
+	const struct brim_stamp *s = p->late->stamp;
+	uint64_t base = p->late->off_bytes + p->late->stride_bytes * i;
+	uint64_t covered = 0;
+	size_t x = from > base ? brim__extent_seek(s, from - base) : 0;
+
+	for (; x < s->extent_count; x++) {
+		uint64_t begin = base + s->extents[x].off_bytes;
+
+		if (begin >= to || !pair_charge(p, 1))
+			break;
+		covered += common(from, to, begin,
+				  begin + s->extents[x].len_bytes);
+	}
+	return covered;
 }
 
 /* How many of the bytes [from, to) the later piece holds. */
@@ -152,26 +170,15 @@ static uint64_t late_covers(struct pair *p, uint64_t from, uint64_t to)
 {
 	const struct brim__piece *late = p->late;
 	uint64_t lo, hi, covered = 0;
-	size_t x;
 
 	if (late->is_zero)
 		return common(from, to, late->off_bytes,
 			      late->off_bytes + late->len_bytes);
 	brim__piece_touch(late, from, to, &lo, &hi);
-	if (!pair_charge(p, hi - lo, late->stamp->extent_count))
+	if (!pair_charge(p, hi - lo))
 		return 0;
-	for (; lo < hi; lo++) {
-		uint64_t base = late->off_bytes + late->stride_bytes * lo;
-
-		for (x = 0; x < late->stamp->extent_count; x++) {
-			const struct brim_extent *ext =
-				&late->stamp->extents[x];
-
-			covered += common(from, to, base + ext->off_bytes,
-					  base + ext->off_bytes +
-						  ext->len_bytes);
-		}
-	}
+	for (; lo < hi && *p->budget; lo++)
+		covered += late_instance_covers(p, lo, from, to);
 	return covered;
 }
 
@@ -185,7 +192,7 @@ static enum cover instance_cover(struct pair *p, uint64_t i)
 	uint64_t covered = 0;
 	size_t x;
 
-	if (!pair_charge(p, 1, s->extent_count))
+	if (!pair_charge(p, s->extent_count))
 		return COVER_NONE;
 	for (x = 0; x < s->extent_count; x++)
 		covered += late_covers(p, base + s->extents[x].off_bytes,
@@ -232,7 +239,7 @@ static int pair_by_late(struct pair *p)
 		uint64_t begin = piece_begin(p->late) +
 				 p->late->stride_bytes * i;
 
-		if (!pair_charge(p, 1, 1))
+		if (!pair_charge(p, 1))
 			return -E2BIG;
 		brim__piece_touch(p->early, begin, begin + piece_len(p->late),
 				  &lo, &hi);
@@ -326,7 +333,7 @@ int brim__plan_overlaps(struct brim_plan *plan, struct brim_err *e)
 			ret = early->is_zero ? pair_zero(&p) : pair_stamp(&p);
 			if (ret == -E2BIG && !budget)
 				brim__errf(e, ret, "plan",
-					   "'%s' and '%s' overlap in too many places to be looked at one by one; give them the same stride",
+					   "'%s' and '%s' overlap in more places than can be looked at one by one; give them the same stride, or the plan fewer pieces",
 					   early->name, late->name);
 		}
 	}

@@ -50,8 +50,7 @@ int brim__run_options(struct brim_run_options *out,
 	return 0;
 }
 
-/* ------------------------------------------------------------- create and
- * close */
+/* ------------------------------------------------------- create and close */
 
 void brim_run_close(struct brim_run *r)
 {
@@ -59,6 +58,7 @@ void brim_run_close(struct brim_run *r)
 		return;
 	brim__batch_close(r->batch);
 	brim_device_close(r->dev);
+	brim_plan_free((struct brim_plan *)(uintptr_t)r->plan);
 	pthread_mutex_destroy(&r->lock);
 	free(r->kept);
 	free(r->redo);
@@ -124,8 +124,7 @@ err:
 	return ret;
 }
 
-/* -------------------------------------------------------------------
- * mismatches */
+/* ------------------------------------------------------------- mismatches */
 
 void brim__run_mismatch(struct brim_run *r, const struct brim_mismatch *m)
 {
@@ -166,8 +165,7 @@ int brim_run_mismatch(const struct brim_run *r, size_t k,
 	return ret;
 }
 
-/* --------------------------------------------------------------------- the
- * loop */
+/* --------------------------------------------------------------- the loop */
 
 static void run_begin_phase(struct brim_run *r, uint64_t now_ns)
 {

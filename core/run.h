@@ -46,7 +46,7 @@ struct brim_run {
 	bool is_begun, is_finished;
 
 	/* Write and verify. */
-	const struct brim_plan *plan;
+	const struct brim_plan *plan; /* held */
 	struct brim__cursor cursor;
 	struct brim__desc zeros; /* what is left of a range, by parts */
 	bool cannot_zero;        /* the target said so */

@@ -17,8 +17,7 @@ static uint8_t *expected_of(const struct brim_run *r, struct brim__io *io)
 				 BRIM__BUFFER_ALIGN * BRIM__BUFFER_ALIGN;
 }
 
-/* --------------------------------------------------------------------
- * comparing */
+/* -------------------------------------------------------------- comparing */
 
 /* Whether instance i of a piece has the byte at an offset of the device. */
 static bool piece_has(const struct brim__piece *p, uint64_t i, uint64_t at)
@@ -102,8 +101,7 @@ static void verify_check(void *ctx, struct brim__io *io)
 		verify_report(r, io, want);
 }
 
-/* ----------------------------------------------------------------------
- * reading */
+/* ---------------------------------------------------------------- reading */
 
 /* Drops the front of the range of zeros, up to `to`: it is known to be zero. */
 static void verify_skip(struct brim_run *r, uint64_t to)

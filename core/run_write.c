@@ -179,6 +179,7 @@ int brim_run_open(struct brim_run **out, const struct brim_plan *p,
 			       (uint32_t)slot_bytes, &opts, e);
 	if (ret < 0)
 		return ret;
+	brim__plan_hold(p);
 	(*out)->plan = p;
 	(*out)->phase_count = (uint32_t)p->phase_count;
 	(*out)->io_bytes = io_bytes;

@@ -132,38 +132,51 @@ static int scan_check_int(uint32_t width, enum brim_endian endian,
 	return 0;
 }
 
+/* Room for one more integer; NULL without memory. */
+static struct scan_int *scan_grow(struct brim_scan *s)
+{
+	struct scan_int *v;
+
+	v = reallocarray(s->ints, s->int_count + 1, sizeof(*v));
+	if (!v)
+		return NULL;
+	s->ints = v;
+	memset(&v[s->int_count], 0, sizeof(*v));
+	return &v[s->int_count];
+}
+
 int brim_scan_expect_int(struct brim_scan *s, uint64_t off_bytes,
 			 uint32_t width_bytes, enum brim_endian endian,
 			 int64_t base, int64_t step, const char *structure,
 			 const char *field, struct brim_err *e)
 {
-	struct scan_int *v, x = {
-		.off_bytes = off_bytes,
-		.base = (uint64_t)base,
-		.step = (uint64_t)step,
-		.width_bytes = width_bytes,
-		.endian = endian,
-	};
+	struct scan_int *x;
 	int ret;
 
 	ret = scan_check_int(width_bytes, endian, field, e);
 	if (ret < 0)
 		return ret;
-	x.mask = UINT64_MAX >> (64 - 8 * width_bytes);
-	x.structure = strdup(structure ? structure : "");
-	x.field = strdup(field);
-	v = realloc(s->ints, (s->int_count + 1) * sizeof(*v));
-	s->ints = v ? v : s->ints;
-	if (!x.structure || !x.field || !v)
+	x = scan_grow(s);
+	if (!x)
+		return brim__err(e, -ENOMEM, "scan", field);
+	x->off_bytes = off_bytes;
+	x->base = (uint64_t)base;
+	x->step = (uint64_t)step;
+	x->mask = UINT64_MAX >> (64 - 8 * width_bytes);
+	x->width_bytes = width_bytes;
+	x->endian = endian;
+	x->structure = strdup(structure ? structure : "");
+	x->field = strdup(field);
+	if (!x->structure || !x->field)
 		ret = brim__err(e, -ENOMEM, "scan", field);
 	else
 		ret = scan_cover(s, off_bytes, width_bytes, field, e);
 	if (ret < 0) {
-		free(x.structure);
-		free(x.field);
+		free(x->structure);
+		free(x->field);
 		return ret;
 	}
-	s->ints[s->int_count++] = x;
+	s->int_count++;
 	return 0;
 }
 

@@ -122,14 +122,16 @@ static void table_fill(uint32_t *table, const struct brim__sum *sum,
 static uint32_t template_sum(struct brim_stamp *s, size_t x,
 			     const struct brim__sum *sum)
 {
-	uint8_t *base = s->templates[x] - s->extents[x].off_bytes;
+	uint64_t begin = s->extents[x].off_bytes;
+	uint8_t *at = s->templates[x] + (sum->off_bytes - begin);
 	uint32_t reg;
 
-	memset(base + sum->off_bytes, 0, 4);
-	reg = brim_crc(sum->how.kind, sum->how.seed, base + sum->from_bytes,
+	memset(at, 0, 4);
+	reg = brim_crc(sum->how.kind, sum->how.seed,
+		       s->templates[x] + (sum->from_bytes - begin),
 		       sum->len_bytes) ^
 	      sum->how.xor_out;
-	brim__store(base + sum->off_bytes, 4, sum->how.endian, reg);
+	brim__store(at, 4, sum->how.endian, reg);
 	return reg;
 }
 

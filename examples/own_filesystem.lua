@@ -14,7 +14,8 @@ local super = brim.layout.struct("super", { size_bytes = 512, endian = "little",
   { 16, "u32", "crc" },
   { 20, "bytes[492]", "pad" },
 }
-local group = brim.layout.struct("group", { size_bytes = 4096, endian = "little", crc32c = "crc" }) {
+local group = brim.layout.struct("group", { size_bytes = 4096, endian = "little",
+  crc32c = "crc" }) {
   { 0, "u32", "magic", magic = 0x50524754, doc = "TGRP" },
   { 4, "u32", "number" },
   { 8, "u64", "first_block", unit = "4 KiB blocks" },
@@ -23,7 +24,8 @@ local group = brim.layout.struct("group", { size_bytes = 4096, endian = "little"
   { 24, "u64[509]", "bitmap", value = -1, doc = "a bit for each free block" },
 }
 
--- The plan: every group at once, the first one (it has the superblock) laid over it, the superblock last.
+-- The plan: every group at once, the first one (it has the superblock) laid over it, the superblock
+-- last.
 local blocks = GROUP_BYTES // 4096
 local plan = brim.plan { name = "tinyfs", size_bytes = GROUPS * GROUP_BYTES,
   group_bytes = GROUP_BYTES }
@@ -37,7 +39,8 @@ plan:put(super:at(0) { groups = GROUPS, group_blocks = blocks })
 print(plan)
 
 local written = assert(plan:write(target))
-print(("wrote %d groups in %.3f s through %s"):format(written.groups, written.wall_s, written.engine))
+print(("wrote %d groups in %.3f s by engine %s"):format(written.groups, written.wall_s,
+  written.engine))
 local verified = assert(plan:verify(target))
 print(("verified: %d differences"):format(verified.mismatch_count))
 

@@ -10,8 +10,8 @@ end
 
 local function read_back(target, g, ctx)
   local r, err = check.headers(target, g, ctx.run_opts)
-  if not r then
-    return nil, err
+  if not r or r.stopped then
+    return r, err
   end
   report(ctx, "read %d groups back in %.1f s (%.2f us CPU each, engine %s)", r)
   for _, m in ipairs(r.mismatches) do

@@ -148,16 +148,16 @@ add(GIB, "-d agcount=1,su=64k,sw=2", { env = true })
 add(GIB, "-d agcount=2 -l agnum=1")
 add(GIB, "-d agcount=7")
 add(TIB, "-d agcount=33")
-add(TIB, "-d agcount=1000 -m rmapbt=1")
-add(TIB, "-d agcount=3001")
-add(4 * TIB, "-d agsize=1g -m reflink=0 -i nrext64=1")
+add(TIB, "-d agcount=1000 -m rmapbt=1 -l size=100m")
+add(TIB, "-d agcount=3001 -l size=64m")
+add(4 * TIB, "-d agsize=1g -m reflink=0 -i nrext64=1 -l size=64m")
 add(2 * GIB, "-d agsize=128m -m rmapbt=1 -l size=32756b")
 add(2 * GIB, "-d agsize=128m -l size=32757b")
 add(2 * GIB, "-d agsize=128m -l size=32750b")
 add(GIB, "-d agsize=16m", { env = true })
 add(GIB + 5 * MIB, "-d agsize=17m -m rmapbt=1 -b size=1k", { env = true })
 add(3 * TIB, "-d size=2t")
-add(3 * TIB, "-d size=2000000000b")
+add(3 * TIB, "-d size=200000000b")
 
 -- Names and directories.
 add(GIB, "-L brim")
@@ -244,13 +244,18 @@ local function random_group_words(words, size_bytes, block)
   elseif chance(4) then
     local bytes = pick { 100 * MIB, 128 * MIB, GIB, 5 * GIB, TIB - block, size_bytes // 3 }
       + block * pick { 0, 0, 1, -1, math.random(0, 5000) }
-    words[#words + 1] = size_bytes // bytes < 600 and ("-d agsize=%d"):format(bytes // block * block)
-      or nil
+    if size_bytes // bytes < 600 then
+      words[#words + 1] = ("-d agsize=%d"):format(bytes // block * block)
+      return bytes // block
+    end
   end
 end
 
-local function random_log_words(words, block)
-  if chance(4) then
+local function random_log_words(words, block, ag_blocks)
+  if ag_blocks and ag_blocks * block < 2 * GIB and chance(2) then
+    -- Next to nothing beside the log: where the free list comes from is then not the usual place.
+    words[#words + 1] = ("-l size=%db"):format(ag_blocks - math.random(3, 24))
+  elseif chance(4) then
     words[#words + 1] = "-l size=" .. pick { "64m", "100m", "65m", "16384b", "16385b", "16400b",
       math.random(64 * MIB, 120 * MIB) & ~(block - 1), math.random(64 * MIB, 2 * GIB) & ~(block - 1) }
   end
@@ -280,8 +285,7 @@ function M.random(seed, number)
   math.randomseed(seed, number)
   local size_bytes, words = random_size(), {}
   local block = random_block_words(words)
-  random_group_words(words, size_bytes, block)
-  random_log_words(words, block)
+  random_log_words(words, block, random_group_words(words, size_bytes, block))
   random_feature_words(words)
   return { size_bytes, table.concat(words, " ") }
 end
@@ -309,46 +313,101 @@ M.KERNEL = {
   { 4 * GIB, "-l su=256k,agnum=1 -d su=12k,sw=2 -i nrext64=1" },
 }
 
--- --------------------------------------------------------------------- mounts
+-- ----------------------------------------------------------------- workspaces
+
+---@class brim.spec.Workspace
+---@field dir string a directory in memory
+---@field count integer of names given out
+local Workspace = {}
+Workspace.__index = Workspace
+
+-- Unmounts what is mounted below directory $1 and removes it.
+local CLEAN_UP <const> = [[
+  awk -v below="$1/" 'index($2, below) == 1 { print $2 }' /proc/mounts | sort -r |
+    while read -r dir; do umount "$dir" || umount -l "$dir"; done
+  rm -rf --one-file-system "$1"
+]]
+
+---Make a directory of a unique name on tmpfs for images and mounts. What is below it goes when it is
+---closed, or when this process ends in whatever way.
+---@param name string
+---@return brim.spec.Workspace
+function M.workspace(name)
+  local dir = helper.must("mktemp -d -p /dev/shm brim-%s.XXXXXX", name):gsub("%s+$", "")
+  helper.must("setsid sh -c %s clean-up %s $PPID </dev/null >/dev/null 2>&1 &",
+    helper.quote([[tail -s 1 --pid="$2" -f /dev/null]] .. "\n" .. CLEAN_UP), helper.quote(dir))
+  return setmetatable({ dir = dir, count = 0 }, Workspace)
+end
+
+---A path in the workspace that was not given out before.
+---@param name string
+---@return string
+function Workspace:path(name)
+  self.count = self.count + 1
+  return ("%s/%d-%s"):format(self.dir, self.count, name)
+end
+
+---Unmount and remove all of it. Any number of times.
+function Workspace:close()
+  if self.dir then
+    helper.must("sh -c %s clean-up %s", helper.quote(CLEAN_UP), helper.quote(self.dir))
+    self.dir = nil
+  end
+end
+
+Workspace.__close = Workspace.close
+
+---@class brim.spec.Loop
+---@field device string
+local Loop = {}
+Loop.__index = Loop
+
+---Attach an image to a loop device of its own.
+---@param image string
+---@param sector_bytes? integer
+---@return brim.spec.Loop
+function M.loop(image, sector_bytes)
+  return setmetatable({ device = helper.must("losetup -f --show --sector-size %d %s",
+    sector_bytes or 512, helper.quote(image)):gsub("%s+$", "") }, Loop)
+end
+
+---Detach it; where it is mounted, that happens with the unmounting. Any number of times.
+function Loop:close()
+  if self.device then
+    helper.must("losetup -d %s", self.device)
+    self.device = nil
+  end
+end
+
+Loop.__close = Loop.close
 
 ---@class brim.spec.Mount
 ---@field dir string where it is mounted
----@field loop string the loop device
+---@field device string the loop device
 local Mount = {}
 Mount.__index = Mount
 
--- Unmounts also when this process is killed: waits for its end.
-local function guard(dir)
-  helper.must("setsid sh -c 'tail -s 1 --pid=\"$1\" -f /dev/null; umount -q \"$2\"' guard $PPID %s"
-    .. " </dev/null >/dev/null 2>&1 &", helper.quote(dir))
-end
-
----Mount an image over a loop device of its own, on a new directory beside it. The loop device goes with
----the mount.
+---Mount an image over a loop device, which goes with the mount, on a new directory in the workspace.
 ---@param image string
 ---@param o? { sector_bytes?: integer, options?: string }
----@return brim.spec.Mount
-function M.mount(image, o)
+---@return brim.spec.Mount? mounted
+---@return string? why
+function Workspace:mount(image, o)
   o = o or {}
-  local dir = image .. ".mnt"
-  helper.must("mkdir -p %s", helper.quote(dir))
-  local loop = helper.must("losetup -f --show --sector-size %d %s", o.sector_bytes or 512,
-    helper.quote(image)):gsub("%s+$", "")
-  local said, status = helper.sh("mount -t xfs -o %s %s %s", o.options or "defaults", loop,
-    helper.quote(dir))
-  -- Mounted or not: it is detached now, or as soon as it is unmounted.
-  helper.must("losetup -d %s", loop)
+  local loop <close> = M.loop(image, o.sector_bytes)
+  local dir = self:path "mount"
+  local said, status = helper.sh("mkdir %s && mount -t xfs -o %s %s %s", helper.quote(dir),
+    o.options or "defaults", loop.device, helper.quote(dir))
   if status ~= 0 then
-    error(("mount of %s: %s"):format(image, said), 2)
+    return nil, ("mount of %s: %s"):format(image, said)
   end
-  guard(dir)
-  return setmetatable({ dir = dir, loop = loop }, Mount)
+  return setmetatable({ dir = dir, device = loop.device }, Mount)
 end
 
 ---Unmount. Any number of times.
 function Mount:close()
   if self.dir then
-    helper.must("umount %s && rmdir %s", helper.quote(self.dir), helper.quote(self.dir))
+    helper.must("umount %s", helper.quote(self.dir))
     self.dir = nil
   end
 end
@@ -357,12 +416,11 @@ Mount.__close = Mount.close
 
 ---Mount a large sparse XFS to put images in: it zeroes ranges without writing them, and its files may be
 ---as long as there are. Nil where loop devices do not work.
----@param dir string where its own image goes
 ---@return brim.spec.Mount?
-function M.mount_scratch(dir)
-  local image = dir .. "/scratch"
-  helper.must("truncate -s 64T %s && mkfs.xfs -q -K -l size=64m -d agcount=64 %s", image, image)
-  local ok, mounted = pcall(M.mount, image, { options = "nodiscard" })
+function Workspace:mount_scratch()
+  local image = self:path "scratch"
+  helper.must("truncate -s 64T %s && mkfs.xfs -q -K -l size=64m %s", image, image)
+  local ok, mounted = pcall(self.mount, self, image, { options = "nodiscard" })
   return ok and mounted or nil
 end
 

@@ -1,5 +1,6 @@
--- brim.layout: on-disk structures as data. One declaration encodes, decodes, stamps, scans, prints and
--- documents. Called by plan, scan and every filesystem's ondisk.lua. Offsets and sizes are bytes.
+-- brim.layout: on-disk structures as data. One declaration encodes, decodes, stamps, scans, prints
+-- and documents. Called by plan, scan and every filesystem's ondisk.lua. Offsets and sizes are
+-- bytes.
 --
 --   local agf = layout.struct("agf", { size_bytes = 512, endian = "big", crc32c = "crc" }) {
 --     { 0x00, "u32", "magicnum", value = 0x58414746, doc = "XAGF" },
@@ -120,9 +121,9 @@ local function declare(self, def)
 end
 
 ---Declare a structure: struct(name, { size_bytes =, endian =, crc32c = "field" or checksum = {...},
----extensible =, doc = }) { fields... }. Each field is { offset, type, name, value =, unit =, doc = }.
----`extensible` ones may be placed larger (a header whose checksum covers a sector or block). Raises
----where fields overlap, leave gaps or do not add up to the size.
+---extensible =, doc = }) { fields... }. Each field is { offset, type, name, value =, unit =, doc =
+---}. `extensible` ones may be placed larger (a header whose checksum covers a sector or block).
+---Raises where fields overlap, leave gaps or do not add up to the size.
 ---@param name string
 ---@param def table
 ---@return fun(fields: table[]): brim.Layout
@@ -167,15 +168,21 @@ function Layout:at(off_bytes, size_bytes)
     size_bytes = size_bytes or self.size_bytes, values = {} }, Placed)
 end
 
-function Placed:__call(values)
-  if type(values) ~= "table" then
-    where.raise(("%s: the values are a table"):format(self.layout.name))
-  end
+-- What is wrong with a table of values as far as its names go, or nil.
+local function unknown_field(layout, values)
   for name in pairs(values) do
-    if not self.layout.by_name[name] then
-      where.raise(("'%s' has no field '%s'%s"):format(self.layout.name, tostring(name),
-        opts.suggest(tostring(name), self.layout:field_names())))
+    if not layout.by_name[name] then
+      return ("'%s' has no field '%s'%s"):format(layout.name, tostring(name),
+        opts.suggest(tostring(name), layout:field_names()))
     end
+  end
+end
+
+function Placed:__call(values)
+  local fault = type(values) ~= "table" and ("%s: the values are a table"):format(self.layout.name)
+    or unknown_field(self.layout, values)
+  if fault then
+    where.raise(fault)
   end
   return setmetatable({ layout = self.layout, off_bytes = self.off_bytes,
     size_bytes = self.size_bytes, values = values }, Placed)
@@ -261,6 +268,14 @@ end
 
 M.opaque = opaque_bytes
 
+local function check_record(layout, field, v)
+  local fault = type(v) ~= "table" and ("expected a table of values, got %s"):format(type(v))
+    or unknown_field(field.record, v)
+  if fault then
+    value_error(layout, field, fault)
+  end
+end
+
 -- Visits every value given, records inside out, as visit(layout, field, off_bytes, element_value).
 local function each_value(layout, off_bytes, size_bytes, values, visit)
   for _, field in ipairs(layout.fields) do
@@ -276,6 +291,7 @@ local function each_value(layout, off_bytes, size_bytes, values, visit)
       for i, v in ipairs(list) do
         local at = off_bytes + field.off_bytes + (i - 1) * field.width_bytes
         if field.record then
+          check_record(layout, field, v)
           each_value(field.record, at, field.width_bytes, v, visit)
         else
           visit(layout, field, at, v)

@@ -1,5 +1,5 @@
--- brim.plan: what every byte of a volume shall be, said once. Building and asking is pure; write, verify
--- and save are what can be done with it. Called by filesystems' format.lua and by scripts.
+-- brim.plan: what every byte of a volume shall be, said once. Building and asking is pure; write,
+-- verify and save are what can be done with it. Called by filesystems' format.lua and by scripts.
 --
 --   local p = brim.plan { name = "tiny", size_bytes = 64 * brim.MiB, group_bytes = brim.MiB }
 --   p:each(64, function(i) return header:at(0) { number = i } end)
@@ -7,6 +7,7 @@
 local bytes = require "brim.bytes"
 local core = require "brim.core"
 local device = require "brim.device"
+local errors = require "brim.error"
 local layout = require "brim.layout"
 local opts = require "brim.opts"
 local run = require "brim.run"
@@ -95,7 +96,8 @@ function M.load(path)
     return nil, err
   end
   local name, size_bytes = handle:info()
-  return setmetatable({ handle = handle, name = name, size_bytes = size_bytes, sealed = true }, Plan)
+  return setmetatable({ handle = handle, name = name, size_bytes = size_bytes, sealed = true },
+    Plan)
 end
 
 ---Begin a phase: what follows is written once all before it is on stable storage.
@@ -144,8 +146,8 @@ local function lay(self, placed, first, count, o)
   must(self.handle:each(stamp, o.offset_bytes, o.stride_bytes or 0, name, o.groups))
 end
 
----Lay structures over a range of groups: `trace` is called once, with the symbolic group number, and
----returns structures placed relative to the group's start. Options: name, first, offset_bytes,
+---Lay structures over a range of groups: `trace` is called once, with the symbolic group number,
+---and returns structures placed relative to the group's start. Options: name, first, offset_bytes,
 ---stride_bytes (default: the plan's group_bytes), groups.
 ---@param count integer
 ---@param trace fun(index: brim.Index): ...
@@ -164,8 +166,8 @@ function Plan:each(count, trace, o)
   return self
 end
 
----Lay structures over one group, placed relative to its start; it counts as a group. Covers what `each`
----laid there, which it must cover whole.
+---Lay structures over one group, placed relative to its start; it counts as a group. Covers what
+---`each` laid there, which it must cover whole.
 ---@param number integer
 ---@param ... brim.Placed|brim.Placed[]
 ---@return brim.Plan self
@@ -225,8 +227,8 @@ function Plan:totals(max_io_bytes)
   return self:seal().handle:totals(max_io_bytes or 1 << 20)
 end
 
----All pieces in order: phase, name, is_zero, off_bytes, len_bytes, stride_bytes, first, count, hidden,
----extents, regions (label, off_bytes, len_bytes).
+---All pieces in order: phase, name, is_zero, off_bytes, len_bytes, stride_bytes, first, count,
+---hidden, extents, regions (label, off_bytes, len_bytes).
 ---@return table[]
 function Plan:pieces()
   self:seal()
@@ -253,7 +255,7 @@ local function drive(self, target, mode, o)
   engine.progress, engine.progress_interval_s = nil, nil
   local handle <close>, err = core.run_open(self:seal().handle, target, mode, engine)
   if not handle then
-    return nil, err
+    return nil, errors.refused(err)
   end
   return run.drive(handle, { progress = o.progress, progress_interval_s = o.progress_interval_s })
 end
@@ -296,25 +298,33 @@ function Plan:verify(target, o)
   return drive(self, opened, "verify", o)
 end
 
+-- The structures in order; runs of one kind as "name x count".
+local function explain_regions(regions)
+  local words, count = {}, 0
+  for i, r in ipairs(regions) do
+    count = count + 1
+    if not regions[i + 1] or regions[i + 1].label ~= r.label then
+      words[#words + 1] = count > 1 and ("%s x %d"):format(r.label, count) or r.label
+      count = 0
+    end
+  end
+  return table.concat(words, ", ", 1, math.min(#words, 12)) .. (#words > 12 and ", ..." or "")
+end
+
 local function explain_piece(p)
   if p.is_zero then
     return ("    zeros  %-18s %s at %s"):format(p.name, bytes.format(p.len_bytes),
       bytes.format(p.off_bytes))
   end
-  local labels = {}
-  for i, r in ipairs(p.regions) do
-    labels[i] = r.label
-  end
   local laid = p.count - p.hidden
-  local where = p.count == 1
+  local place = p.count == 1
     and ("at %s"):format(bytes.format(p.off_bytes + p.stride_bytes * p.first
       + p.regions[1].off_bytes))
     or ("%d .. %d, one every %s%s"):format(p.first, p.first + p.count - 1,
       bytes.format(p.stride_bytes),
       p.hidden > 0 and (", %d of them laid below"):format(p.hidden) or "")
-  return ("    %-6d %-18s %s: %s in %d I/O%s, %s"):format(laid, p.name, where,
-    bytes.format(p.len_bytes), p.extents, p.extents == 1 and "" or "s",
-    table.concat(labels, " ", 1, math.min(#labels, 12)) .. (#labels > 12 and " ..." or ""))
+  return ("    %-7d %-17s %s: %s in %d I/O%s, %s"):format(laid, p.name, place,
+    bytes.format(p.len_bytes), p.extents, p.extents == 1 and "" or "s", explain_regions(p.regions))
 end
 
 ---Explain the plan in words: phases, pieces, what they amount to.

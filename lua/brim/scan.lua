@@ -1,12 +1,14 @@
--- brim.scan: what must hold at every group, the dual of plan:each. The script is called once with the
--- symbolic group number and returns structures placed relative to the group; the core then reads every
--- group at full queue depth and checks: each structure's checksum, its magic numbers (fields declared
--- with a value), and the integers the script gave. Called by filesystems' check.lua and by scripts.
+-- brim.scan: what must hold at every group, the dual of plan:each. The script is called once with
+-- the symbolic group number and returns structures placed relative to the group; the core then
+-- reads every group at full queue depth and checks: each structure's checksum, its magic numbers
+-- (fields declared with a value), and the integers the script gave. Called by filesystems'
+-- check.lua and by scripts.
 --
 --   local s = brim.scan(function(i) return header:at(0) { number = i } end)
 --   local result = s:run("tiny.img", { count = 64, stride_bytes = brim.MiB })
 local core = require "brim.core"
 local device = require "brim.device"
+local errors = require "brim.error"
 local layout = require "brim.layout"
 local opts = require "brim.opts"
 local plan = require "brim.plan"
@@ -92,9 +94,10 @@ function M.new(trace)
   return setmetatable({ handle = handle }, Scan)
 end
 
----Read every group and check it. Options: count, stride_bytes, offset_bytes; engine, queue_depth and
----the others of plan:write. The result's mismatch_count counts what does not hold; `mismatches` has the
----first of them: group, off_bytes, piece (the structure), what (the field), expected, found.
+---Read every group and check it. Options: count, stride_bytes, offset_bytes; engine, queue_depth
+---and the others of plan:write. The result's mismatch_count counts what does not hold; `mismatches`
+---has the first of them: group, off_bytes, piece (the structure), what (the field), expected,
+---found.
 ---@param target string|brim.Device
 ---@param o table
 ---@return brim.RunResult? result
@@ -112,7 +115,7 @@ function Scan:run(target, o)
   o.progress, o.progress_interval_s = nil, nil
   local handle <close>, err = core.scan_open(self.handle, target, o)
   if not handle then
-    return nil, err
+    return nil, errors.refused(err)
   end
   return run.drive(handle, drive)
 end

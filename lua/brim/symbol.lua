@@ -1,6 +1,7 @@
--- brim.symbol: the symbolic index that a layout script is traced with. It stands for every group (or
--- other instance) at once, so only values of the form base + step * index can be made of it. Anything
--- else keeps its reason and raises where a field takes it, so that the message can name the field.
+-- brim.symbol: the symbolic index that a layout script is traced with. It stands for every group
+-- (or other instance) at once, so only values of the form base + step * index can be made of it.
+-- Anything else keeps its reason and raises where a field takes it, so that the message can name
+-- the field.
 local core = require "brim.core"
 local where = require "brim.where"
 
@@ -33,8 +34,10 @@ local function here()
   return where.script() or "?"
 end
 
-local function spoiled(what)
-  return new(0, 0, ("%s is not affine in the index (%s)"):format(what, here()))
+-- `a` and `b` are the operands: one that is useless already keeps the reason it had.
+local function spoiled(what, a, b)
+  local why = M.is(a) and a.why or M.is(b) and b.why
+  return new(0, 0, why or ("%s is not affine in the index (%s)"):format(what, here()))
 end
 
 local function name(v)
@@ -72,14 +75,16 @@ function mt.__add(a, b)
 end
 
 function mt.__mul(a, b)
-  if M.is(a) and M.is(b) and a.step ~= 0 and b.step ~= 0 then
+  local ab, as, awhy = parts(a)
+  local bb, bs, bwhy = parts(b)
+  if awhy or bwhy then
+    return new(0, 0, awhy or bwhy)
+  elseif as ~= 0 and bs ~= 0 then
     return spoiled "index * index"
   end
-  local _, as, awhy = parts(a)
-  local factor = as == 0 and not awhy and parts(a) or parts(b)
-  local value = as == 0 and not awhy and b or a
-  return combine(value, 0, function(part, _)
-    return factor and core.mul(part, factor)
+  local factor = as == 0 and ab or bb
+  return combine(as == 0 and b or a, 0, function(part)
+    return core.mul(part, factor)
   end)
 end
 
@@ -87,13 +92,21 @@ function mt.__unm(a)
   return a * -1
 end
 
+-- a - b; nil on overflow. -mininteger is one past the largest, so it takes a way of its own.
+local function subtract(a, b)
+  if b == math.mininteger then
+    return a < 0 and a - b or nil
+  end
+  return core.add(a, -b)
+end
+
 function mt.__sub(a, b)
-  return a + (M.is(b) and -b or (math.type(b) == "integer" and b ~= math.mininteger and -b or b))
+  return combine(a, b, subtract)
 end
 
 function mt.__shl(a, b)
   if M.is(b) or math.type(b) ~= "integer" or b < 0 or b > 62 then
-    return spoiled(("%s << %s"):format(name(a), name(b)))
+    return spoiled(("%s << %s"):format(name(a), name(b)), a, b)
   end
   return a * (1 << b)
 end
@@ -101,12 +114,12 @@ end
 for event, sign in pairs { idiv = "//", div = "/", mod = "%", pow = "^", band = "&", bor = "|",
   bxor = "~", shr = ">>" } do
   mt["__" .. event] = function(a, b)
-    return spoiled(("%s %s %s"):format(name(a), sign, name(b)))
+    return spoiled(("%s %s %s"):format(name(a), sign, name(b)), a, b)
   end
 end
 
-function mt.__bnot()
-  return spoiled "~index"
+function mt.__bnot(a)
+  return spoiled("~index", a)
 end
 
 -- These have to answer now, and for every instance at once they cannot.

@@ -1,5 +1,6 @@
--- brim.where: whose line it was. Errors of a plan surface deep inside brim, and tail calls drop frames, so
--- a fixed level often names the wrong file; the first frame outside of brim is the script's. Pure.
+-- brim.where: whose line it was. Errors of a plan surface deep inside brim, and tail calls drop
+-- frames, so a fixed level often names the wrong file; the first frame outside of brim is the
+-- script's. Pure.
 local M = {}
 
 -- What every module's source begins with: "=brim." when built in, "@.../lua/brim/" from files.

@@ -150,8 +150,7 @@ static void test_slots(void)
 	memdev_free(m);
 }
 
-/* -------------------------------------------------------------------- errors
- */
+/* ------------------------------------------------------------------ errors */
 
 /* Fails call 1..IOS in turn: the error says what, where and why. */
 static void test_fault_loop(void)
@@ -286,8 +285,7 @@ static void test_zero_and_flush(void)
 	memdev_free(m);
 }
 
-/* ------------------------------------------------------------ the check hook
- */
+/* ---------------------------------------------------------- the check hook */
 
 struct checked {
 	_Atomic uint32_t calls, wrong;
@@ -331,24 +329,20 @@ static void test_check(void)
 	}
 }
 
-/* --------------------------------------------------------------------- depth
- */
+/* ------------------------------------------------------------------- depth */
 
-/* 2 ms of latency, 32 at once: the mean depth is nearly what was asked. */
-static void test_depth(void)
+/* The mean depth of 1600 reads from a device with a latency of 10 ms. */
+static double mean_depth(struct memdev *m)
 {
-	struct memdev *m = memdev_new(SIZE);
 	struct brim_err e;
 	struct brim__batch *b = open_batch(&m->dev, "sync", 32, 32, &e);
 	uint64_t begun_ns = brim__now_ns(), elapsed_ns, latency_ns;
 	struct brim__io *out[32], *io;
 	unsigned int n = 0;
-	double depth;
 
-	m->sleep_ns = 2000000;
 	while ((io = brim__batch_get(b)))
 		queue_piece(b, io, BRIM__READ, n++, &e);
-	for (n = 0; n < 3200;) {
+	for (n = 0; n < 1600;) {
 		int got = brim__batch_reap(b, 1, out, 32, &e);
 
 		for (n += (unsigned int)got; got-- > 0;)
@@ -356,17 +350,28 @@ static void test_depth(void)
 	}
 	elapsed_ns = brim__now_ns() - begun_ns;
 	latency_ns = brim__batch_stats(b)->latency_sum_ns;
-	depth = (double)latency_ns / (double)elapsed_ns;
+	brim__batch_close(b);
+	return (double)latency_ns / (double)elapsed_ns;
+}
+
+/* 32 at once: the mean depth is nearly that. Busy machines get a few tries. */
+static void test_depth(void)
+{
+	struct memdev *m = memdev_new(SIZE);
+	double depth = 0;
+	int tries;
+
+	m->sleep_ns = 10000000;
+	for (tries = 0; tries < 5 && depth < 0.9 * 32; tries++)
+		depth = mean_depth(m);
 	ok(depth >= 0.9 * 32 && depth <= 32.0, "depth: the queue is kept full",
 	   "mean depth %.2f of 32", depth);
 	ok(m->at_once_max == 32, "depth: the device sees it", "%u",
 	   m->at_once_max);
-	brim__batch_close(b);
 	memdev_free(m);
 }
 
-/* ------------------------------------------------------------------ the names
- */
+/* --------------------------------------------------------------- the names */
 
 static void refused(struct brim_device *d, const char *engine, int code,
 		    const char *says)

@@ -152,8 +152,7 @@ static void test_uring_kernel_error(void)
 	brim_device_close(d);
 }
 
-/* ------------------------------------------------- where things are forbidden
- */
+/* ---------------------------------------------- where things are forbidden */
 
 static void forbid_uring(void)
 {

@@ -23,8 +23,7 @@ static const struct brim_run_options OPTIONS[] = {
 };
 #define OPTION_COUNT (sizeof(OPTIONS) / sizeof(OPTIONS[0]))
 
-/* ------------------------------------------------------------------- writing
- */
+/* ----------------------------------------------------------------- writing */
 
 static void test_write(struct world *w)
 {
@@ -110,8 +109,7 @@ static void test_zero_fallback(struct world *w)
 	   "zeros: other errors are errors", "%d %s", ret, e.msg);
 }
 
-/* -------------------------------------------------------------------- faults
- */
+/* ------------------------------------------------------------------ faults */
 
 /* Fails call 1, 2, ... until a run survives. */
 static void test_fault_loop(struct world *w, enum brim_run_mode mode,
@@ -214,8 +212,7 @@ static void test_close_early(struct world *w)
 	   "close: in the middle", "%d", ret);
 }
 
-/* ----------------------------------------------------------------- verifying
- */
+/* --------------------------------------------------------------- verifying */
 
 static void test_verify(struct world *w)
 {
@@ -347,8 +344,7 @@ out:
 	unlink(path);
 }
 
-/* ------------------------------------------------------------------ refusals
- */
+/* ---------------------------------------------------------------- refusals */
 
 static void refused(struct world *w, enum brim_run_mode mode,
 		    const struct brim_run_options *o, int code,

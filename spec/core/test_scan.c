@@ -173,8 +173,7 @@ static void test_random(struct world *w)
 	ok(right == 50, "random: all damage counted", "%u of 50", right);
 }
 
-/* ---------------------------------------------------------------- dense tables
- */
+/* ------------------------------------------------------------ dense tables */
 
 static void test_dense(struct world *w)
 {
@@ -228,8 +227,7 @@ static void test_width(struct world *w)
 	brim_scan_free(s);
 }
 
-/* ------------------------------------------------------------------- refusals
- */
+/* ---------------------------------------------------------------- refusals */
 
 static void refused(struct world *w, uint64_t off, uint64_t stride,
 		    uint64_t count, int code, const char *says)

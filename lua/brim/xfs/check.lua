@@ -1,5 +1,5 @@
--- brim.xfs.check: does a target hold the filesystem it should? Built of scans: every group is read once at
--- full queue depth and checked in C. Called by recipes and scripts.
+-- brim.xfs.check: does a target hold the filesystem it should? Built of scans: every group is read
+-- once at full queue depth and checked in C. Called by recipes and scripts.
 local group = require "brim.xfs.group"
 local scan = require "brim.scan"
 

@@ -1,6 +1,7 @@
--- brim.xfs.format: a geometry -> the plan of a fresh V5 filesystem. Pure: it writes nothing. The final
--- state of each group is laid at once, where mkfs.xfs makes it in two passes. Called by brim.xfs.
--- Phases: old signatures are destroyed first; the primary superblock comes last and alone.
+-- brim.xfs.format: a geometry -> the plan of a fresh V5 filesystem. Pure: it writes nothing. The
+-- final state of each group is laid at once, where mkfs.xfs makes it in two passes. Called by
+-- brim.xfs. Phases: the old signature is destroyed first, the primary superblock comes last, each
+-- of them alone.
 local group = require "brim.xfs.group"
 local layout = require "brim.layout"
 local ondisk = require "brim.xfs.ondisk"
@@ -24,8 +25,8 @@ local LOG_ITEM_TID <const> = 0xb0c0d0d0 -- of the unmount record (mkfs writes it
 -- Fields that hold the same in every copy of the superblock.
 local function sb_common(g)
   return { blocksize = g.block_bytes, dblocks = g.data_blocks, uuid = g.uuid,
-    logstart = g.log_start_fsb, rextsize = g.rt_extent_bytes >> g.block_log2, agblocks = g.ag_blocks,
-    agcount = g.ag_count, logblocks = g.log_blocks, versionnum = g.version_num,
+    logstart = g.log_start_fsb, rextsize = g.rt_extent_bytes >> g.block_log2,
+    agblocks = g.ag_blocks, agcount = g.ag_count, logblocks = g.log_blocks, versionnum = g.version_num,
     sectsize = g.sector_bytes, inodesize = g.inode_bytes, inopblock = g.inodes_per_block,
     fname = g.label, blocklog = g.block_log2, sectlog = g.sector_log2, inodelog = g.inode_log2,
     inopblog = g.inodes_per_block_log2, agblklog = g.ag_blocks_log2,
@@ -42,8 +43,8 @@ local function free_blocks(g)
   return g.data_blocks - g.ag_count * g.prealloc_blocks - g.log_blocks
 end
 
--- The copy in a further group: as of the moment before the root inode was made, but that two of them
--- have its number for xfs_repair to find.
+-- The copy in a further group: as of the moment before the root inode was made, but that two of
+-- them have its number for xfs_repair to find.
 local function sb_copy(g, has_root)
   local v = sb_common(g)
   v.inprogress = 1
@@ -113,10 +114,8 @@ end
 
 -- Copies of an older filesystem's superblock, which a later repair could find.
 local function erase_old(p, old, sector_bytes)
-  local count = old and old.ag_count or 0
-  while count > 1 and (count - 1) * old.ag_bytes + sector_bytes > p.size_bytes do
-    count = count - 1
-  end
+  local fit = old and (p.size_bytes - sector_bytes) // old.ag_bytes + 1 or 0
+  local count = old and math.min(old.ag_count, fit) or 0
   if count > 1 then
     p:each(count - 1, function()
       return layout.bytes(0, sector_bytes, "old superblock")
@@ -149,8 +148,10 @@ end
 ---@return brim.Plan
 function M.plan(g, o)
   local p = plan.new { name = "xfs", size_bytes = g.size_bytes, group_bytes = g.ag_bytes }
-  p:phase "erase"
+  -- Alone, and first: what comes after it harms a filesystem that is one no longer.
+  p:phase "signature"
   p:zero(0, WHACK_BYTES, "old signatures")
+  p:phase "erase"
   p:zero(g.size_bytes - WHACK_BYTES, WHACK_BYTES, "end of device")
   erase_old(p, o.old, g.sector_bytes)
   p:phase "groups"

@@ -1,5 +1,6 @@
--- brim.xfs.group: the headers and tree roots of one group, as placed structures. Called by format, with a
--- number or with the symbolic index: nothing here may ask which group it is; the space says what differs.
+-- brim.xfs.group: the headers and tree roots of one group, as placed structures. Called by format,
+-- with a number or with the symbolic index: nothing here may ask which group it is; the space says
+-- what differs.
 local layout = require "brim.layout"
 local ondisk = require "brim.xfs.ondisk"
 
@@ -7,16 +8,11 @@ local M = {}
 
 local SECTOR_LOG2 <const> = 9 -- "daddr" unit of blkno
 
-local function records(space, by_size)
-  local recs = {}
-  for i, e in ipairs(space.free) do
+-- Free extents, and behind these what mkfs.xfs leaves in the block.
+local function free_records(leaf)
+  local recs = { count = leaf.count }
+  for i, e in ipairs(leaf) do
     recs[i] = { startblock = e.start, blockcount = e.blocks }
-  end
-  if by_size then
-    table.sort(recs, function(a, b)
-      return a.blockcount < b.blockcount
-        or (a.blockcount == b.blockcount and a.startblock < b.startblock)
-    end)
   end
   return recs
 end
@@ -65,7 +61,7 @@ local function root(g, ag, tree, values)
 end
 
 local function tree_records(g, space, has_inodes)
-  return { free = records(space, false), free_by_size = records(space, true),
+  return { free = free_records(space.by_block), free_by_size = free_records(space.by_size),
     inodes = has_inodes and inode_records(g) or {}, owners = owner_records(space), shared = {} }
 end
 
@@ -109,9 +105,10 @@ function M.headers(g, ag, space, has_inodes)
   if gap_bytes > 0 then
     list[#list + 1] = layout.bytes(4 * g.sector_bytes, gap_bytes, "gap")
   end
-  local recs = tree_records(g, space, has_inodes)
+  local kinds = tree_records(g, space, has_inodes)
   for _, tree in ipairs(trees(g)) do
-    list[#list + 1] = root(g, ag, tree, { numrecs = #recs[tree.kind], recs = recs[tree.kind] })
+    local recs = kinds[tree.kind]
+    list[#list + 1] = root(g, ag, tree, { numrecs = recs.count or #recs, recs = recs })
   end
   return list
 end

@@ -1,5 +1,6 @@
--- brim.xfs: XFS, from options to a plan. geometry is pure; format makes the plan; both take the options of
--- schema.lua, in bytes and in the names of this project. Called by scripts and the recipes.
+-- brim.xfs: XFS, from options to a plan. geometry is pure; format makes the plan; both take the
+-- options of schema.lua, in bytes and in the names of this project. Called by scripts and the
+-- recipes.
 local core = require "brim.core"
 local format = require "brim.xfs.format"
 local geometry = require "brim.xfs.geometry"
@@ -12,7 +13,8 @@ local M = { ondisk = require "brim.xfs.ondisk" }
 
 local SCHEMA = {}
 for name, spec in pairs(schema.SCHEMA) do
-  SCHEMA[name] = { type = spec.type == "uuid" and "string" or spec.type, min = spec.min, max = spec.max, doc = spec.doc }
+  SCHEMA[name] = { type = spec.type == "uuid" and "string" or spec.type, min = spec.min,
+    max = spec.max, doc = spec.doc }
 end
 SCHEMA.device = { type = "table", doc = "what is known of the target: see brim.xfs.Device" }
 SCHEMA.force = { type = "bool", doc = "accept a device misaligned against its sectors" }

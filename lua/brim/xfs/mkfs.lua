@@ -1,5 +1,6 @@
--- brim.xfs.mkfs: formats a target as mkfs.xfs does: what is known of it, what it held before, the plan, the
--- writing. Called by the recipes mkfs.xfs and xfs-8eb. A target named *.brim is an image file of brim.
+-- brim.xfs.mkfs: formats a target as mkfs.xfs does: what is known of it, what it held before, the
+-- plan, the writing. Called by the recipes mkfs.xfs and xfs-8eb. A target named *.brim is an image
+-- file of brim.
 local device = require "brim.device"
 local errors = require "brim.error"
 local ondisk = require "brim.xfs.ondisk"
@@ -9,6 +10,8 @@ local M = {}
 
 local BLOCK_LOG2_MIN <const>, BLOCK_LOG2_MAX <const> = 9, 16 -- of any XFS there ever was
 local AG_BYTES_MIN <const> = 16 << 20
+local SIGNATURE_BYTES <const> = 64 << 10 -- where the signatures at the front of any filesystem end
+local OLD_MAGIC <const> = "XFSB"
 
 ---Does a target's name ask for an image file of brim?
 ---@param target string
@@ -46,8 +49,8 @@ function M.look(target)
   return nil, err
 end
 
----The geometry of the XFS a target holds, if its superblock is plausible (as mkfs.xfs judges it before it
----erases the copies); nil otherwise.
+---The geometry of the XFS a target holds, if its superblock is plausible (as mkfs.xfs judges it
+---before it erases the copies); nil otherwise.
 ---@param opened brim.Device
 ---@return { ag_count: integer, ag_bytes: integer }?
 function M.old(opened)
@@ -79,9 +82,24 @@ local function open(target, g, o)
     direct = o.run.direct, buffered = o.run.buffered, min_size_bytes = g.size_bytes })
 end
 
-local function discard(opened, size_bytes)
-  -- Only an optimisation: a device that cannot is left as it is.
-  return opened:info().kind == "block" and opened:discard(0, size_bytes) or false
+-- Whether the first superblock copy of an older filesystem is still there.
+local function has_copies(opened, old)
+  local magic = old.ag_bytes < opened:info().size_bytes and opened:read(old.ag_bytes, 4)
+  return magic == OLD_MAGIC
+end
+
+-- Discards a block device: only an optimisation, one that cannot is left as it is. The signature
+-- goes before: a device may keep its first sectors (no whole granule, say) while the rest goes.
+local function discard(opened)
+  local size_bytes = opened:info().size_bytes
+  local ok, err = opened:write(0, ("\0"):rep(math.min(SIGNATURE_BYTES, size_bytes)))
+  if ok then
+    ok, err = opened:flush()
+  end
+  if not ok then
+    return nil, err
+  end
+  return opened:discard(0, size_bytes) or false
 end
 
 ---Format an opened or image target after a geometry. Options: geometry options `format`, `discard`,
@@ -109,8 +127,14 @@ function M.format(target, o)
   if not opened then
     return nil, why
   end
-  local discarded = o.discard and discard(opened, opened:info().size_bytes)
-  o.format.old = M.old(opened)
+  local old, discarded = M.old(opened), false
+  if o.discard and opened:info().kind == "block" then
+    discarded, err = discard(opened)
+    if discarded == nil then
+      return nil, err
+    end
+  end
+  o.format.old = old and (not discarded or has_copies(opened, old)) and old or nil
   local p <close> = assert(xfs.format(o.format))
   ready(p, discarded)
   local result, failed = p:write(opened, o.run)

@@ -1,5 +1,5 @@
--- brim.xfs.ondisk: the on-disk structures of a V5 XFS, in XFS's own field names. Called by format, check
--- and inspect. All big-endian but the checksums; the offsets are those of xfs_format.h and
+-- brim.xfs.ondisk: the on-disk structures of a V5 XFS, in XFS's own field names. Called by format,
+-- check and inspect. All big-endian but the checksums; the offsets are those of xfs_format.h and
 -- xfs_log_format.h. What the headers leave to the sector, block or inode size is `extensible`.
 local layout = require "brim.layout"
 
