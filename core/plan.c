@@ -283,10 +283,11 @@ static uint64_t spans_total(const struct brim__spans *s)
 int brim_plan_piece(const struct brim_plan *p, size_t i,
 		    struct brim_piece_info *out)
 {
-	const struct brim__piece *piece = &p->pieces[i];
+	const struct brim__piece *piece;
 
 	if (i >= p->piece_count)
 		return -ENOENT;
+	piece = &p->pieces[i];
 	memset(out, 0, sizeof(*out));
 	out->phase = p->phases[piece->phase];
 	out->name = piece->name;

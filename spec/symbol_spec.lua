@@ -64,7 +64,8 @@ describe("brim.symbol", function()
 
   it("does not change its operands", function()
     local j = i + 1
-    local _ = j * 5, j - 2, -j, j << 3, j // 2
+    local made = { j * 5, j - 2, -j, j << 3, j // 2 }
+    assert.int(#made, 5)
     assert_affine(0, 1, i)
     assert_affine(1, 1, j)
   end)
@@ -80,8 +81,8 @@ describe("brim.symbol", function()
     assert_affine(MIN, -1, MIN - i)
     for name, v in pairs {
       ["+"] = (i + MAX) + 1, ["-"] = (i + MIN) - 1, ["*"] = (i + 2) * MAX, ["i*"] = i * MAX * 2,
-      ["unm"] = -(i + MIN), ["<<"] = (i + 2) << 62, ["- min"] = i - MIN, ["0 - min"] = 0 - (i + MIN),
-      ["i+i"] = i * MAX + i, ["step"] = -(i * MIN),
+      ["unm"] = -(i + MIN), ["<<"] = (i + 2) << 62, ["- min"] = i - MIN,
+      ["0 - min"] = 0 - (i + MIN), ["i+i"] = i * MAX + i, ["step"] = -(i * MIN),
     } do
       assert.is_string(v.why, name)
       assert.matches("passes 64 bits %(.*symbol_spec.lua:%d+%)", v.why, nil, name)
@@ -91,8 +92,8 @@ describe("brim.symbol", function()
   it("keeps the reason and the line of what is not affine", function()
     local here = debug.getinfo(1, "l").currentline + 1
     local v = i * i
-    assert.equal(("index * index is not affine in the index (./spec/symbol_spec.lua:%d)"):format(here),
-      (v.why:gsub("%(spec/", "(./spec/")))
+    assert_useless("^index %* index is not affine in the index %(.*symbol_spec.lua:" .. here
+      .. "%)$", v)
     assert_useless("index // 8 is not affine", i // 8)
     assert_useless("8 // index is not affine", 8 // i)
     assert_useless("index / 2", i / 2)
@@ -125,9 +126,9 @@ describe("brim.symbol", function()
 
   it("keeps the first reason through whatever follows", function()
     local bad = i // 3
-    for _, v in ipairs { bad + 1, 1 + bad, bad - 1, 1 - bad, bad * 2, 2 * bad, -bad, bad << 1, bad + i,
-      i + bad, bad - i, i - bad, bad * i, i * bad, bad * bad, bad // 2, 2 // bad, bad % 5, ~bad,
-      i & bad, bad * 0, 0 * bad } do
+    for _, v in ipairs { bad + 1, 1 + bad, bad - 1, 1 - bad, bad * 2, 2 * bad, -bad, bad << 1,
+      bad + i, i + bad, bad - i, i - bad, bad * i, i * bad, bad * bad, bad // 2, 2 // bad, bad % 5,
+      ~bad, i & bad, bad * 0, 0 * bad } do
       assert.equal(bad.why, v.why)
     end
   end)
@@ -140,7 +141,8 @@ describe("brim.symbol", function()
     } do
       local ok, why = pcall(f)
       assert.is_false(ok, name)
-      assert.matches("symbol_spec.lua:%d+: the index stands for every instance at once", why, nil, name)
+      assert.matches("symbol_spec.lua:%d+: the index stands for every instance at once", why, nil,
+        name)
     end
   end)
 

@@ -1,6 +1,6 @@
--- Option sets for the specs that ask mkfs.xfs, xfs_repair and the kernel: which there are, and random
--- ones from a seed. Called by xfs_identity_spec and xfs_kernel_spec. Sizes are bytes of the target
--- file; options are words of the mkfs.xfs command line, the UUID and -f apart.
+-- For the specs that ask mkfs.xfs, xfs_repair and the kernel: option sets, random ones from a seed,
+-- and places to put images and mounts. Called by the xfs_*_spec files and layout_spec. Sizes are
+-- bytes of the target; options are words of the mkfs.xfs command line, the UUID and -f apart.
 local helper = require "spec.helper"
 
 local M = {}
@@ -40,14 +40,15 @@ local function around(size_bytes, options, more)
   end
 end
 
--- Where a default changes (facts/xfs.md, section 3), and one block either side: number of groups, log
--- size, imaxpct, the least size.
+-- Where a default changes (facts/xfs.md, section 3), and one block either side: number of groups,
+-- log size, imaxpct, the least size.
 add(300 * MIB, "")
 add(300 * MIB + 4096, "")
 around(300 * MIB, "", { env = true })
 around(128 * MIB, "", { env = true })
 around(64 * MIB, "", { env = true })
-for _, size_bytes in ipairs { GIB, 8 * GIB, 128 * GIB, 512 * GIB, TIB, 4 * TIB, 32 * TIB, 50 * TIB } do
+for _, size_bytes in ipairs { GIB, 8 * GIB, 128 * GIB, 512 * GIB, TIB, 4 * TIB, 32 * TIB,
+  50 * TIB } do
   around(size_bytes, "")
 end
 for _, size_bytes in ipairs { GIB, 8 * GIB, 512 * GIB, TIB, 4 * TIB, 32 * TIB } do
@@ -60,8 +61,8 @@ add(PIB, "-m rmapbt=1")
 add(PIB, "-b size=64k")
 add(16 * PIB, "-l size=64m")
 
--- A last group one block under, at, and over the least of 16 MiB; and a last group of one block less
--- than the others.
+-- A last group one block under, at, and over the least of 16 MiB; and one of a block less than the
+-- others.
 around(4 * GIB + 16 * MIB, "-d agsize=1g")
 around(4 * GIB, "-d agsize=1g -m rmapbt=1")
 around(10 * TIB + 16 * MIB - 40960, "")
@@ -103,9 +104,9 @@ add(GIB, "-i maxpct=1")
 add(GIB, "-i maxpct=100")
 
 -- Stripes.
-for _, stripe in ipairs { "su=4k,sw=1", "su=256k,sw=1", "su=512k,sw=2", "su=1m,sw=10", "su=32m,sw=2",
-  "su=12k,sw=3", "su=16k,sw=1", "sunit=8,swidth=8", "sunit=128,swidth=1280", "sunit=24,swidth=72",
-  "sunit=4096,swidth=8192", "noalign", "su=0", "sunit=0,swidth=0" } do
+for _, stripe in ipairs { "su=4k,sw=1", "su=256k,sw=1", "su=512k,sw=2", "su=1m,sw=10",
+  "su=32m,sw=2", "su=12k,sw=3", "su=16k,sw=1", "sunit=8,swidth=8", "sunit=128,swidth=1280",
+  "sunit=24,swidth=72", "sunit=4096,swidth=8192", "noalign", "su=0", "sunit=0,swidth=0" } do
   add(20 * GIB, "-d " .. stripe)
 end
 add(5 * GIB, "-d su=64k,sw=4 -m rmapbt=1 -i sparse=0")
@@ -174,7 +175,7 @@ add(5 * TIB, "-L all -n size=16k -s size=4k -i size=1024,nrext64=1,maxpct=7 -m r
 ---@return string
 function M.describe(config)
   local size_bytes = config[1]
-  local off = size_bytes % MIB == 0 and 0 or size_bytes % MIB - (size_bytes % MIB > MIB // 2 and MIB or 0)
+  local off = (size_bytes + MIB // 2) % MIB - MIB // 2
   local unit, shift = "MiB", 20
   for i, name in ipairs { "GiB", "TiB", "PiB" } do
     if (size_bytes - off) % (1 << 20 + 10 * i) == 0 then
@@ -199,8 +200,11 @@ end
 local BOUNDARIES <const> = { 300 * MIB, GIB, 8 * GIB, 128 * GIB, 512 * GIB, TIB, 4 * TIB, 32 * TIB,
   50 * TIB, 64 * TIB }
 
-local function random_size()
-  if chance(3) then
+local function random_size(words)
+  if chance(8) then
+    words[1] = "--unsupported"
+    return math.random(16, 1200) * MIB + math.random(0, 255) * 4096
+  elseif chance(3) then
     return pick(BOUNDARIES) + pick { 0, 1, -1, 2, 16, -16, 4096, -4097, math.random(-9999, 9999) }
       * pick { 512, 1024, 4096, 65536 }
   elseif chance(2) then
@@ -257,7 +261,8 @@ local function random_log_words(words, block, ag_blocks)
     words[#words + 1] = ("-l size=%db"):format(ag_blocks - math.random(3, 24))
   elseif chance(4) then
     words[#words + 1] = "-l size=" .. pick { "64m", "100m", "65m", "16384b", "16385b", "16400b",
-      math.random(64 * MIB, 120 * MIB) & ~(block - 1), math.random(64 * MIB, 2 * GIB) & ~(block - 1) }
+      math.random(64 * MIB, 120 * MIB) & ~(block - 1),
+      math.random(64 * MIB, 2 * GIB) & ~(block - 1) }
   end
   if chance(4) then
     words[#words + 1] = ("-l su=%d"):format(pick { 1, 2, 4, 8, 16, 3, 5, math.random(64) } * block)
@@ -283,7 +288,8 @@ end
 ---@return brim.spec.XfsConfig
 function M.random(seed, number)
   math.randomseed(seed, number)
-  local size_bytes, words = random_size(), {}
+  local words = {}
+  local size_bytes = random_size(words)
   local block = random_block_words(words)
   random_log_words(words, block, random_group_words(words, size_bytes, block))
   random_feature_words(words)
@@ -328,8 +334,8 @@ local CLEAN_UP <const> = [[
   rm -rf --one-file-system "$1"
 ]]
 
----Make a directory of a unique name on tmpfs for images and mounts. What is below it goes when it is
----closed, or when this process ends in whatever way.
+---Make a directory of a unique name on tmpfs for images and mounts. What is below it goes when it
+---is closed, or when this process ends in whatever way.
 ---@param name string
 ---@return brim.spec.Workspace
 function M.workspace(name)
@@ -387,7 +393,7 @@ Loop.__close = Loop.close
 local Mount = {}
 Mount.__index = Mount
 
----Mount an image over a loop device, which goes with the mount, on a new directory in the workspace.
+---Mount an image over a loop device, which goes with the mount, on a new directory.
 ---@param image string
 ---@param o? { sector_bytes?: integer, options?: string }
 ---@return brim.spec.Mount? mounted
@@ -414,8 +420,8 @@ end
 
 Mount.__close = Mount.close
 
----Mount a large sparse XFS to put images in: it zeroes ranges without writing them, and its files may be
----as long as there are. Nil where loop devices do not work.
+---Mount a large sparse XFS to put images in: it zeroes ranges without writing them, and its files
+---may be as long as there are. Nil where loop devices do not work.
 ---@return brim.spec.Mount?
 function Workspace:mount_scratch()
   local image = self:path "scratch"

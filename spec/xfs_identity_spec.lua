@@ -1,6 +1,6 @@
 -- Byte identity: `brim mkfs.xfs` against mkfs.xfs 6.1 with the same UUID and options, whole images,
--- holes included. Only what mkfs.xfs takes from the clock may differ: three times of three inodes, and
--- with them the inodes' CRCs. Random option sets come from a seed; for a longer campaign:
+-- holes included. Only what mkfs.xfs takes from the clock may differ: three times of three inodes,
+-- and with them the inodes' CRCs. Random option sets come from a seed; for a longer campaign:
 --   BRIM_XFS_SEED=7 BRIM_XFS_CASES=1500 make test TESTS=spec/xfs_identity_spec.lua
 local configs = require "spec.xfs_configs"
 local geometry = require "brim.xfs.geometry"
@@ -11,11 +11,14 @@ local options = require "brim.xfs.options"
 local SEED <const> = math.tointeger(tonumber(os.getenv "BRIM_XFS_SEED" or 20180905))
 local CASES <const> = math.tointeger(tonumber(os.getenv "BRIM_XFS_CASES" or 60))
 local TIMED_INODES <const> = 3 -- root directory, realtime bitmap and summary
--- tmpfs cannot zero a range without writing it, so that a log takes memory there; on XFS it does not,
--- but reading the holes between groups does.
+-- tmpfs cannot zero a range without writing it, so that a log takes memory there; on XFS it does
+-- not, but reading the holes between groups does.
 local SMALL_LOG_BYTES <const>, MANY_GROUPS <const> = 130 << 20, 200
 
-local function geometry_of(config)
+local GIB <const> = 1 << 30
+local OLD_UUID <const> = "89abcdef-0123-4567-89ab-cdef01234567"
+
+local function geometry_of(config, device)
   local words = {}
   for word in (config[2] .. " target"):gmatch "%S+" do
     words[#words + 1] = word
@@ -25,7 +28,7 @@ local function geometry_of(config)
     return nil, err
   end
   o.unsupported = o.unsupported or config.env
-  return geometry.compute(o, { size_bytes = config[1], is_file = true })
+  return geometry.compute(o, device or { size_bytes = config[1], is_file = true })
 end
 
 local function inode_offset(g, n)
@@ -82,22 +85,29 @@ describe("identity with mkfs.xfs", function()
     return workspace.dir
   end
 
+  local brim_words = helper.quote(helper.exe) .. " mkfs.xfs"
+
+  -- The command line of both, as a format for the program and the target.
+  local function command_of(config)
+    return ("%s %%s -q -f -m uuid=%s %s %%s"):format(config.env and
+      "env " .. configs.TEST_SUITE or "", configs.UUID, config[2])
+  end
+
   -- Makes both images; the exit status and what was said of each.
   local function make(config, dir)
     local images = { reference = dir .. "/reference", brim = dir .. "/brim" }
     helper.must("rm -f %s %s && truncate -s %d %s %s", images.reference, images.brim, config[1],
       images.reference, images.brim)
-    local command = ("%s %%s -q -f -m uuid=%s %s %%s"):format(config.env and
-      "env " .. configs.TEST_SUITE or "", configs.UUID, config[2])
-    local said, status = {}, {}
+    local command, said, status = command_of(config), {}, {}
     said.reference, status.reference = helper.sh(command, "mkfs.xfs", images.reference)
-    said.brim, status.brim = helper.sh(command, helper.quote(helper.exe) .. " mkfs.xfs", images.brim)
+    said.brim, status.brim = helper.sh(command, brim_words, images.brim)
     return images, status, said
   end
 
-  local function compare_images(images, g, label)
-    local said, status = helper.sh("%s %s %s %s", imgcmp, images.reference, images.brim,
-      clock_ranges(g))
+  -- `old`: a geometry whose inodes are still there, too.
+  local function compare_images(images, g, label, old)
+    local said, status = helper.sh("%s %s %s %s %s", imgcmp, images.reference, images.brim,
+      clock_ranges(g), old and clock_ranges(old) or "")
     assert.equal(0, status, ("%s\noffset: reference, brim\n%s"):format(label, said))
     for n = 0, TIMED_INODES - 1 do
       local inode, intact = inode_at(images.brim, g, n)
@@ -135,6 +145,57 @@ describe("identity with mkfs.xfs", function()
     local label = configs.describe(config)
     it(label, function()
       compare(config, label, true)
+    end)
+  end
+
+  -- Over an older XFS, whose superblock copies must go while the rest of it stays.
+  for _, row in ipairs {
+    { 4 * GIB, "-d agcount=8", "" }, { 4 * GIB, "", "-d agcount=9 -m rmapbt=1" },
+    { 4 * GIB, "-d agcount=31 -b size=1k", "-s size=4k" }, { 40 * GIB, "-d agcount=300", "" },
+    { 4 * GIB, "-b size=64k -L old", "-L new" }, { 9 * GIB, "-d size=8g,agcount=7", "-d size=1g" },
+  } do
+    local size_bytes, older, newer = table.unpack(row)
+    it(("%d GiB %s over %s"):format(size_bytes >> 30, newer, older), function()
+      local config = { size_bytes, newer .. " -K" }
+      local g = assert(geometry_of(config))
+      local images = { reference = workspace:path "reference", brim = workspace:path "brim" }
+      for who, image in pairs(images) do
+        helper.must("truncate -s %d %s && mkfs.xfs -q -m uuid=%s %s %s", size_bytes, image,
+          OLD_UUID, older, image)
+        helper.must(command_of(config), who == "brim" and brim_words or "mkfs.xfs", image)
+      end
+      -- Both made the older one at another time.
+      local old = assert(geometry_of { size_bytes, older })
+      compare_images(images, g, older, old.root_ino ~= g.root_ino and old)
+      os.remove(images.reference)
+      os.remove(images.brim)
+    end)
+  end
+
+  -- Straight onto block devices: the sectors are theirs, what they held is discarded.
+  for _, row in ipairs {
+    { 4 * GIB, "", 512 }, { 4 * GIB, "", 4096 }, { 4 * GIB, "-K -b size=64k -m rmapbt=1", 4096 },
+    { 4 * GIB, "-s size=4k", 512 }, { 40 * GIB, "-d su=64k,sw=3 -l agnum=0", 4096 },
+  } do
+    local size_bytes, words, sector_bytes = table.unpack(row)
+    it(("a block device of %d GiB with sectors of %d bytes %s #root"):format(size_bytes >> 30,
+      sector_bytes, words), function()
+      if not scratch then
+        return pending "needs root and loop devices"
+      end
+      local config = { size_bytes, words }
+      local g = assert(geometry_of(config, { size_bytes = size_bytes, is_file = false,
+        sector_bytes = sector_bytes }))
+      local images = { reference = workspace:path "reference", brim = workspace:path "brim" }
+      for who, image in pairs(images) do
+        helper.must("truncate -s %d %s", size_bytes, image)
+        local loop <close> = configs.loop(image, sector_bytes)
+        helper.must("mkfs.xfs -q -d agcount=77 %s", loop.device)
+        helper.must(command_of(config), who == "brim" and brim_words or "mkfs.xfs", loop.device)
+      end
+      compare_images(images, g, words)
+      os.remove(images.reference)
+      os.remove(images.brim)
     end)
   end
 

@@ -1,5 +1,5 @@
--- What brim formats, used: xfs_repair finds nothing, the kernel mounts it over a loop device, files are
--- written, deleted and read back after a remount, and xfs_repair finds nothing again. #root
+-- What brim formats, used: xfs_repair finds nothing, the kernel mounts it over a loop device, files
+-- are written, deleted and read back after a remount, and xfs_repair finds nothing again. #root
 local configs = require "spec.xfs_configs"
 local geometry = require "brim.xfs.geometry"
 local helper = require "spec.helper"
@@ -9,8 +9,7 @@ local text = require "brim.xfs.text"
 local DIRECTORIES <const>, FILES <const> = 12, 3000
 local LARGE_BYTES <const> = 24 << 20
 
--- The content of file i: its size and bytes follow from its number. A few fit the inode, some take a
--- block, some several.
+-- The content of file i: size and bytes follow from its number. Most take a block, some several.
 local function content(i)
   local unit = ("file %d of brim, "):format(i)
   return unit:rep(1 + i * 7919 % 997 // (i % 5 == 0 and 1 or 50))
@@ -44,8 +43,8 @@ end
 
 -- Shares all extents of the large file; a write to one copy then splits them.
 local function share(dir)
-  helper.must("cd %s && cp --reflink=always large shared && printf x | dd of=shared bs=1 seek=5000000"
-    .. " conv=notrunc status=none && sync shared", dir)
+  helper.must("cd %s && cp --reflink=always large shared && printf x | dd of=shared bs=1"
+    .. " seek=5000000 conv=notrunc status=none && sync shared", dir)
 end
 
 local function check_large(dir, name, at, byte)
@@ -82,8 +81,9 @@ local function assert_clean(image, config, label)
   local said, status = helper.sh("xfs_repair -n %s", loop.device)
   assert.equal(0, status, label .. "\n" .. said)
   for line in said:gmatch "[^\n]+" do
-    assert.is_truthy(line:find "^Phase %d" or line:find "^        %- " or line:find "^No modify flag",
-      ("%s\nxfs_repair: %s"):format(label, line))
+    local is_usual = line:find "^Phase %d" or line:find "^        %- "
+      or line:find "^No modify flag"
+    assert.is_truthy(is_usual, ("%s\nxfs_repair: %s"):format(label, line))
   end
 end
 
@@ -162,7 +162,8 @@ describe("brim mkfs.xfs and the kernel #root", function()
     it(label, function()
       local image = workspace:path "image"
       helper.must("truncate -s %d %s", config[1], image)
-      local said, status = helper.sh("%s mkfs.xfs -q %s %s", helper.quote(helper.exe), config[2], image)
+      local said, status = helper.sh("%s mkfs.xfs -q %s %s", helper.quote(helper.exe), config[2],
+        image)
       assert.equal(0, status, said)
       assert_clean(image, config, label .. ", fresh")
       use(image, config, label)

@@ -55,7 +55,7 @@ describe("brim.xfs.options", function()
       { "-L '' x", { label = "" } },
       { "-i attr=2,projid32bit=1 -d rtinherit=0,cowextsize=0 x", {} },
       { "-fKNq x", { force = true, no_discard = true, dry_run = true, quiet = true } },
-      { "-C --unsupp x", { force = true, unsupported = true } },
+      { "-C --unsupp x", { force = true, unsupported = true, names_unsupported = true } },
       { "x -d size=1g, -f", { size_bytes = 1 << 30, force = true } },
       { "-d file,size=1g,name=x", { file = true, size_bytes = 1 << 30 } },
     }) do

@@ -80,6 +80,12 @@ end
 local function parse_field(spec, def)
   local field = parse_type(spec[2], def.endian or "little")
   field.off_bytes, field.name = spec[1], spec[3]
+  if type(field.name) ~= "string" then
+    where.raise(("the field at %s has no name"):format(tostring(spec[1])))
+  elseif math.type(spec[1]) ~= "integer" then
+    where.raise(("field '%s': its offset is an integer of bytes, not %s"):format(field.name,
+      tostring(spec[1])))
+  end
   for key, v in pairs(spec) do
     if type(key) == "string" then
       if not FIELD_KEYS[key] then
@@ -138,6 +144,10 @@ function M.struct(name, def)
       doc = def.doc, extensible = def.extensible or false }, Layout)
     for i, spec in ipairs(specs) do
       local field = parse_field(spec, def)
+      if self.by_name[field.name] then
+        where.raise(("%s: field '%s' at 0x%x: the name is there twice"):format(name, field.name,
+          field.off_bytes))
+      end
       field.index = i
       self.fields[i] = field
       self.by_name[field.name] = field
@@ -239,7 +249,7 @@ end
 ---@param v any
 ---@return integer base
 ---@return integer step
-local function affine(layout, field, v)
+function M.affine(layout, field, v)
   if math.type(v) == "integer" then
     return v, 0
   elseif symbol.is(v) then
@@ -253,9 +263,12 @@ local function affine(layout, field, v)
   value_error(layout, field, ("expected an integer, got %s"):format(type(v)))
 end
 
-M.affine = affine
-
-local function opaque_bytes(layout, field, v)
+---The bytes of a char, bytes or uuid field's value; raises for what does not fit.
+---@param layout brim.Layout
+---@param field brim.Field
+---@param v string
+---@return string
+function M.opaque(layout, field, v)
   if type(v) ~= "string" then
     value_error(layout, field, ("expected a string, got %s"):format(type(v)))
   elseif field.kind == "uuid" then
@@ -266,7 +279,6 @@ local function opaque_bytes(layout, field, v)
   return v
 end
 
-M.opaque = opaque_bytes
 
 local function check_record(layout, field, v)
   local fault = type(v) ~= "table" and ("expected a table of values, got %s"):format(type(v))
@@ -276,8 +288,13 @@ local function check_record(layout, field, v)
   end
 end
 
--- Visits every value given, records inside out, as visit(layout, field, off_bytes, element_value).
-local function each_value(layout, off_bytes, size_bytes, values, visit)
+---Visit every value given, records inside out, as visit(layout, field, off_bytes, element_value).
+---@param layout brim.Layout
+---@param off_bytes integer where the structure is
+---@param size_bytes integer
+---@param values table<string, any>
+---@param visit fun(layout: brim.Layout, field: brim.Field, off_bytes: integer, v: any)
+function M.each_value(layout, off_bytes, size_bytes, values, visit)
   for _, field in ipairs(layout.fields) do
     local given = values[field.name]
     if given ~= nil then
@@ -292,7 +309,7 @@ local function each_value(layout, off_bytes, size_bytes, values, visit)
         local at = off_bytes + field.off_bytes + (i - 1) * field.width_bytes
         if field.record then
           check_record(layout, field, v)
-          each_value(field.record, at, field.width_bytes, v, visit)
+          M.each_value(field.record, at, field.width_bytes, v, visit)
         else
           visit(layout, field, at, v)
         end
@@ -300,7 +317,6 @@ local function each_value(layout, off_bytes, size_bytes, values, visit)
     end
   end
 end
-M.each_value = each_value
 
 -- Raises with the message only: whoever called the script's line adds it.
 local function must(ok, err)
@@ -313,10 +329,10 @@ end
 local function stamp_value(stamp)
   return function(layout, field, at, v)
     if field.kind == "int" then
-      local base, step = affine(layout, field, v)
+      local base, step = M.affine(layout, field, v)
       must(stamp:set_int(at, field.width_bytes, field.endian, base, step, field.name))
     else
-      must(stamp:set_bytes(at, opaque_bytes(layout, field, v)))
+      must(stamp:set_bytes(at, M.opaque(layout, field, v)))
     end
   end
 end
@@ -327,7 +343,7 @@ end
 function M.stamp(stamp, placed)
   if placed.layout then
     must(stamp:place(placed.layout.handle, placed.off_bytes, placed.size_bytes))
-    each_value(placed.layout, placed.off_bytes, placed.size_bytes, placed.values,
+    M.each_value(placed.layout, placed.off_bytes, placed.size_bytes, placed.values,
       stamp_value(stamp))
     return
   end

@@ -39,10 +39,20 @@ local function must(ok, err)
   end
 end
 
+-- A constant that the field cannot hold would never be found; what varies is known at the run only.
+local function check_width(of, field, base, step)
+  local bits = 8 * field.width_bytes
+  if step == 0 and bits < 64 and (base >= 1 << bits or base < -(1 << bits - 1)) then
+    error(("field '%s' of '%s': %d does not fit %d bits"):format(field.name, of.name, base, bits),
+      0)
+  end
+end
+
 local function expect_value(handle)
   return function(of, field, at, v)
     if field.kind == "int" then
       local base, step = layout.affine(of, field, v)
+      check_width(of, field, base, step)
       must(handle:expect_int(at, field.width_bytes, field.endian, base, step, of.name, field.name))
       return
     end

@@ -1,4 +1,5 @@
--- bench.lua: the benchmarks of brim, each against a peer in the same run: medians of interleaved rounds.
+-- bench.lua: the benchmarks of brim, each against a peer in the same run: medians of interleaved
+-- rounds.
 --   make bench                      all of them
 --   make bench BENCH="block null"   some
 -- Environment: BENCH_JSON (file for the results as lines of JSON), BENCH_ROUNDS (instead of each

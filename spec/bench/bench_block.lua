@@ -1,5 +1,5 @@
--- spec.bench.bench_block: a block device of 1,920 groups of 16 MiB, against mkfs.xfs -K: once blank, once
--- over an XFS, whose copies of the superblock are to be erased first.
+-- spec.bench.bench_block: a block device of 1,920 groups of 16 MiB, against mkfs.xfs -K: once
+-- blank, once over an XFS, whose copies of the superblock are to be erased first.
 local disk = require "disk"
 local process = require "process"
 local rounds = require "rounds"

@@ -1,7 +1,7 @@
--- spec.bench.disk: the block device the benchmarks write to: a loop device with direct I/O over a file of
--- 30 GiB on the disk. The file is preallocated (fallocate), and what the formats write has been written once
--- before the first measured round: the first write to a preallocated block also costs its filesystem a
--- change of metadata, whoever writes.
+-- spec.bench.disk: the block device the benchmarks write to: a loop device with direct I/O over a
+-- file of 30 GiB on the disk. The file is preallocated (fallocate), and what the formats write has
+-- been written once before the first measured round: the first write to a preallocated block also
+-- costs its filesystem a change of metadata, whoever writes.
 local brim = require "brim"
 local core = require "brim.core"
 local process = require "process"
@@ -39,6 +39,7 @@ function M.device()
   local path = scratch.loop(file, true)
   process.measure(M.reference(path))
   process.measure(M.brim(path))
+  M.wipe(path)
   return path
 end
 
@@ -57,8 +58,8 @@ function M.brim(path)
     env = process.UNSUPPORTED }
 end
 
----Make the device one without a filesystem, so that there are no old superblocks to erase. Waits until
----nobody else has it open any more.
+---Make the device one without a filesystem, so that there are no old superblocks to erase. Waits
+---until nobody else has it open any more.
 ---@param path string
 ---@return number waited_s
 function M.wipe(path)

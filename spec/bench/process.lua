@@ -1,5 +1,6 @@
--- spec.bench.process: runs a command and says what it took: wall time, CPU, memory. The CPU is that of the
--- process and its threads (io_uring's among them), not of the kernel's own workers behind a loop device.
+-- spec.bench.process: runs a command and says what it took: wall time, CPU, memory. The CPU is that
+-- of the process and its threads (io_uring's among them), not of the kernel's own workers behind a
+-- loop device.
 local json = require "brim.json"
 local scratch = require "scratch"
 local shell = require "shell"

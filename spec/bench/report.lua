@@ -5,7 +5,7 @@ local sample = require "sample"
 
 local M = {}
 
-local LINE <const> = "%-10s %-44s %11s %11s %9s  %-12s %s"
+local LINE <const> = "%-8s %-46s %11s %11s %10s  %-11s %6s"
 
 ---@class bench.Row
 ---@field what string
@@ -90,7 +90,7 @@ end
 function M.skip(name, why)
   skipped = skipped + 1
   sample.quiet()
-  print(("%-10s skipped: %s"):format(name, why))
+  print(("%-8s skipped: %s"):format(name, why))
   write_json { row = name, skipped = why }
 end
 
@@ -98,7 +98,7 @@ end
 ---@param fmt string
 function M.note(fmt, ...)
   sample.quiet()
-  print((" "):rep(11) .. "(" .. fmt:format(...) .. ")")
+  print((" "):rep(9) .. "(" .. fmt:format(...) .. ")")
 end
 
 ---End: the line that sums up.

@@ -1,5 +1,5 @@
--- spec.bench.sample: interleaved rounds and what they come to. On a shared machine the neighbours' load
--- drifts: contestants take turns within each round, and medians are compared.
+-- spec.bench.sample: interleaved rounds and what they come to. On a shared machine the neighbours'
+-- load drifts: contestants take turns within each round, and medians are compared.
 local core = require "brim.core"
 
 local M = {}

@@ -1,10 +1,17 @@
--- spec.bench.scratch: what a benchmark makes on this machine and must not leave behind: directories, loop
--- devices, mounts, processes. Each is noted with the command that undoes it before it is made. A scope
--- undoes its own when it closes; should this process be killed, a guard that outlives it does.
+-- spec.bench.scratch: what a benchmark makes on this machine and must not leave behind:
+-- directories, loop devices, mounts, processes. Each is noted with the command that undoes it
+-- before it is made. A scope undoes its own when it closes; should this process be killed, a guard
+-- that outlives it does.
 local core = require "brim.core"
 local shell = require "shell"
 
 local M = {}
+
+-- Detaching and unmounting wait until nobody uses the thing any more, for 5 s.
+local DETACH <const> = [[for n in $(seq 50); do d=$(losetup -j %q -n -O NAME)
+[ -z "$d" ] && exit 0; losetup -d $d 2>/dev/null; sleep 0.1; done; exit 1]]
+local UNMOUNT <const> = [[for n in $(seq 50); do mountpoint -q %q || exit 0
+umount %q 2>/dev/null || sleep 0.1; done; exit 1]]
 
 -- Waits until the process $1 is gone, then undoes what file $2 still lists, the latest first.
 local GUARD <const> = [[tail --pid="$1" -f /dev/null
@@ -29,7 +36,7 @@ local function note_all()
 end
 
 local function push(command)
-  undo[#undo + 1] = command
+  undo[#undo + 1] = "(" .. command:gsub("\n", "; ") .. ")"
   note_all()
 end
 
@@ -103,26 +110,32 @@ end
 ---@param is_direct boolean past the page cache of the filesystem that holds the file
 ---@return string device
 function M.loop(file, is_direct)
-  push(shell.format("losetup -j %q -n -O NAME | xargs -r -n1 losetup -d", file))
+  push(shell.format(DETACH, file))
   return shell.line("losetup --find --show --direct-io=%s %q", is_direct and "on" or "off", file)
+end
+
+---Have a directory unmounted with the scope.
+---@param path string
+function M.unmounts(path)
+  push(shell.format(UNMOUNT, path, path))
 end
 
 ---Mount a device on a new directory; answers that.
 ---@param device string
+---@param kind? string of filesystem, default what the device holds
 ---@return string path
-function M.mount(device)
+function M.mount(device, kind)
   local path = M.directory()
-  push(shell.format("! mountpoint -q %q || umount %q", path, path))
-  shell.run("mount %q %q", device, path)
+  M.unmounts(path)
+  shell.run("mount -t %q %q %q", kind or "auto", device, path)
   return path
 end
 
----Start a command in the background, in a process group of its own; it is ended with the scope.
+---Start a command in the background, in a session of its own. What ends it is for the caller to
+---note.
 ---@param command string of the shell
----@param stop string the command that ends it and waits
-function M.daemon(command, stop)
-  push(stop)
-  shell.run("setsid sh -c %q >%q 2>&1 </dev/null &", "exec " .. command, M.path "daemon.log")
+function M.daemon(command)
+  shell.run("setsid sh -c %q >%q 2>&1 </dev/null & true", "exec " .. command, M.path "daemon.log")
 end
 
 return M

@@ -1,5 +1,5 @@
--- spec.bench.shell: the shell, for what benchmarks have to set up. %q quotes for the shell; the other
--- directives are string.format's. Raises what went wrong, in one line.
+-- spec.bench.shell: the shell, for what benchmarks have to set up. %q quotes for the shell; the
+-- other directives are string.format's. Raises what went wrong, in one line.
 local M = {}
 
 local INTERRUPTED <const> = 130 -- 128 and SIGINT
@@ -46,7 +46,7 @@ end
 ---@param command string
 function M.run(command, ...)
   command = M.format(command, ...)
-  local _, how, status = os.execute(command .. " >&2")
+  local _, how, status = os.execute("{ " .. command .. "; } >&2")
   M.check(command, how, status)
 end
 

@@ -82,6 +82,7 @@ local function asked_stripe(s, device_unit_bytes, device_width_bytes)
 end
 
 ---Set stripe_unit_blocks, stripe_width_blocks and has_stripe.
+---@param s table the computation: options `o`, device, geometry so far `g`, `warn`
 function M.set_stripe(s)
   local o, g = s.o, s.g
   local unit_bytes, width_bytes = o.stripe_unit_bytes, o.stripe_width_bytes
@@ -251,6 +252,7 @@ local function check_asked_count(s)
 end
 
 ---Set ag_blocks, ag_count, last_ag_blocks and ag_bytes; data_blocks may shrink.
+---@param s table the computation: options `o`, device, geometry so far `g`, `warn`
 function M.set_groups(s)
   local g = s.g
   initial_groups(s)

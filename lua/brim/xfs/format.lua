@@ -26,8 +26,8 @@ local LOG_ITEM_TID <const> = 0xb0c0d0d0 -- of the unmount record (mkfs writes it
 local function sb_common(g)
   return { blocksize = g.block_bytes, dblocks = g.data_blocks, uuid = g.uuid,
     logstart = g.log_start_fsb, rextsize = g.rt_extent_bytes >> g.block_log2,
-    agblocks = g.ag_blocks, agcount = g.ag_count, logblocks = g.log_blocks, versionnum = g.version_num,
-    sectsize = g.sector_bytes, inodesize = g.inode_bytes, inopblock = g.inodes_per_block,
+    agblocks = g.ag_blocks, agcount = g.ag_count, logblocks = g.log_blocks,
+    versionnum = g.version_num, sectsize = g.sector_bytes, inodesize = g.inode_bytes, inopblock = g.inodes_per_block,
     fname = g.label, blocklog = g.block_log2, sectlog = g.sector_log2, inodelog = g.inode_log2,
     inopblog = g.inodes_per_block_log2, agblklog = g.ag_blocks_log2,
     imax_pct = g.max_inode_percent, inoalignmt = g.inode_align_blocks,

@@ -22,6 +22,7 @@ local FREE_LIST_RESERVE_BLOCKS <const> = 4
 local CHUNK_INODES <const> = 64
 
 ---Set log_stripe_unit_bytes (1 if none, as in the superblock); after the data stripe is known.
+---@param s table the computation: options `o`, device, geometry so far `g`, `warn`
 function M.set_stripe_unit(s)
   local o, g = s.o, s.g
   local unit_bytes = o.log_stripe_unit_bytes
@@ -171,6 +172,7 @@ local function align(s, start_fsb, unit_blocks, room_blocks)
 end
 
 ---Set log_ag, log_agbno, log_blocks, log_start_fsb and min_log_blocks.
+---@param s table the computation: options `o`, device, geometry so far `g`, `warn`
 function M.set_log(s)
   local o, g = s.o, s.g
   set_min_blocks(s)

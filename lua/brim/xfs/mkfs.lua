@@ -12,6 +12,7 @@ local BLOCK_LOG2_MIN <const>, BLOCK_LOG2_MAX <const> = 9, 16 -- of any XFS there
 local AG_BYTES_MIN <const> = 16 << 20
 local SIGNATURE_BYTES <const> = 64 << 10 -- where the signatures at the front of any filesystem end
 local OLD_MAGIC <const> = "XFSB"
+local FRONT_BYTES <const> = 4096 -- the primary superblock is within
 
 ---Does a target's name ask for an image file of brim?
 ---@param target string
@@ -102,6 +103,15 @@ local function discard(opened)
   return opened:discard(0, size_bytes) or false
 end
 
+-- A format that failed leaves no superblock; the old one only where it was not written over.
+local function unmake(opened, before)
+  local now = opened:read(0, #before)
+  if now ~= before then
+    opened:write(0, ("\0"):rep(#before))
+    opened:flush()
+  end
+end
+
 ---Format an opened or image target after a geometry. Options: geometry options `format`, `discard`,
 ---and those of plan:write.
 ---@param target string
@@ -137,7 +147,11 @@ function M.format(target, o)
   o.format.old = old and (not discarded or has_copies(opened, old)) and old or nil
   local p <close> = assert(xfs.format(o.format))
   ready(p, discarded)
+  local before = assert(opened:read(0, math.max(FRONT_BYTES, opened:info().align_bytes)))
   local result, failed = p:write(opened, o.run)
+  if not result or result.stopped then
+    unmake(opened, before)
+  end
   if result then
     result.geometry = p.geometry
   end

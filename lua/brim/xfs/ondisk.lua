@@ -171,11 +171,9 @@ M.refcount_rec = struct("refcount_rec", { size_bytes = 12, endian = "big",
 -- Owners of reverse map records that are no inodes (XFS_RMAP_OWN_*).
 M.OWNER = { fs = -3, log = -4, ag = -5, inobt = -6, inodes = -7, refcount = -8, cow = -9 }
 
--- A leaf block of a group's tree: a 56-byte header and records to the end of the block.
-local function leaf(name, magic, record, doc)
-  return struct(name, { size_bytes = 56 + record.size_bytes, endian = "big", crc32c = "crc",
-    extensible = true, doc = doc }) {
-    { 0, "u32", "magic", magic = magic },
+-- The header of a block of a group's tree.
+local function short_header(magic)
+  return { { 0, "u32", "magic", magic = magic },
     { 4, "u16", "level", doc = "0: a leaf" },
     { 6, "u16", "numrecs" },
     { 8, "u32", "leftsib", value = NULL32, unit = "group block" },
@@ -184,9 +182,15 @@ local function leaf(name, magic, record, doc)
     { 24, "u64", "lsn" },
     { 32, "uuid", "uuid" },
     { 48, "u32", "owner", doc = "number of the group" },
-    { 52, "u32le", "crc" },
-    { 56, record:array(), "recs" },
-  }
+    { 52, "u32le", "crc" } }, 56
+end
+
+-- A leaf block of a group's tree: a 56-byte header and records to the end of the block.
+local function leaf(name, magic, record, doc)
+  local fields, at = short_header(magic)
+  fields[#fields + 1] = { at, record:array(), "recs" }
+  return struct(name, { size_bytes = at + record.size_bytes, endian = "big", crc32c = "crc",
+    extensible = true, doc = doc })(fields)
 end
 
 M.bnobt = leaf("bnobt", 0x41423342, M.alloc_rec, "AB3B: free space by block")
@@ -198,6 +202,129 @@ M.finobt_full = leaf("finobt", 0x46494233, M.inobt_rec_full,
   "FIB3: inodes, chunks with free ones")
 M.rmapbt = leaf("rmapbt", 0x524d4233, M.rmap_rec, "RMB3: owners of blocks")
 M.refcountbt = leaf("refcountbt", 0x52334643, M.refcount_rec, "R3FC: shared blocks")
+
+-- Keys of inner nodes. Overlapping extents make the reverse map's two: the lowest record below, and
+-- the highest block that any record below reaches.
+M.alloc_key = M.alloc_rec
+
+M.inobt_key = struct("inobt_key", { size_bytes = 4, endian = "big" }) {
+  { 0, "u32", "startino", doc = "inode number within the group" },
+}
+
+M.rmap_bound = struct("rmap_bound", { size_bytes = 20, endian = "big" }) {
+  { 0, "u32", "startblock", unit = "group block" },
+  { 4, "u64", "owner", doc = "an inode, or one of ondisk.OWNER" },
+  { 12, "u64", "offset", unit = "blocks", doc = "within the owner, with fork and state bits" },
+}
+
+M.rmap_key = struct("rmap_key", { size_bytes = 40, endian = "big" }) {
+  { 0, M.rmap_bound, "low" },
+  { 20, M.rmap_bound, "high" },
+}
+
+M.refcount_key = struct("refcount_key", { size_bytes = 4, endian = "big" }) {
+  { 0, "u32", "startblock", unit = "group block", doc = "with the top bit: of an unfinished copy" },
+}
+
+M.bmbt_key = struct("bmbt_key", { size_bytes = 8, endian = "big" }) {
+  { 0, "u64", "startoff", unit = "blocks", doc = "within the file" },
+}
+
+M.bmbt_rec = struct("bmbt_rec", { size_bytes = 16, endian = "big",
+  doc = "an extent of a file: 1 bit state, 54 startoff, 52 startblock, 21 blockcount" }) {
+  { 0, "u64", "l0" },
+  { 8, "u64", "l1" },
+}
+
+---Unpack an extent record of a file.
+---@param rec { l0: integer, l1: integer }
+---@return { startoff: integer, startblock: integer, blockcount: integer, unwritten: boolean }
+function M.extent(rec)
+  return { startoff = rec.l0 >> 9 & (1 << 54) - 1,
+    startblock = (rec.l0 & 0x1ff) << 43 | rec.l1 >> 21,
+    blockcount = rec.l1 & (1 << 21) - 1, unwritten = rec.l0 < 0 }
+end
+
+-- The header of a block of a file's extent tree.
+local function long_header(magic)
+  return { { 0, "u32", "magic", magic = magic },
+    { 4, "u16", "level", doc = "0: a leaf" },
+    { 6, "u16", "numrecs" },
+    { 8, "u64", "leftsib", value = NULL64, unit = "fs block address" },
+    { 16, "u64", "rightsib", value = NULL64, unit = "fs block address" },
+    { 24, "u64", "blkno", unit = "512-byte sectors", doc = "of this block on the volume" },
+    { 32, "u64", "lsn" },
+    { 40, "uuid", "uuid" },
+    { 56, "u64", "owner", doc = "inode" },
+    { 64, "u32le", "crc" },
+    { 68, "u32", "pad" } }, 72
+end
+
+-- Appends keys and pointers to what comes before them; both have room for as many as fit.
+local function add_children(fields, at, size_bytes, key, pointer_bits, unit)
+  local n = (size_bytes - at) // (key.size_bytes + pointer_bits // 8)
+  fields[#fields + 1] = { at, key:array(n), "keys" }
+  at = at + n * key.size_bytes
+  fields[#fields + 1] = { at, ("u%d[%d]"):format(pointer_bits, n), "ptrs", unit = unit }
+  at = at + n * pointer_bits // 8
+  if at < size_bytes then
+    fields[#fields + 1] = { at, ("bytes[%d]"):format(size_bytes - at), "unused" }
+  end
+  return fields
+end
+
+local NODES <const> = {
+  bnobt = { M.bnobt, M.alloc_key }, cntbt = { M.cntbt, M.alloc_key },
+  inobt = { M.inobt, M.inobt_key }, finobt = { M.finobt, M.inobt_key },
+  rmapbt = { M.rmapbt, M.rmap_key }, refcountbt = { M.refcountbt, M.refcount_key },
+}
+
+local made = {} -- layouts that depend on a size, by name and size
+
+local function once(name, size_bytes, make)
+  local key = ("%s %d"):format(name, size_bytes)
+  made[key] = made[key] or make()
+  return made[key]
+end
+
+---The layout of an inner node of a group's tree, or of a file's extents ("bmbt").
+---@param tree "bnobt"|"cntbt"|"inobt"|"finobt"|"rmapbt"|"refcountbt"|"bmbt"
+---@param block_bytes integer
+---@return brim.Layout
+function M.node(tree, block_bytes)
+  return once(tree, block_bytes, function()
+    local fields, at, key, bits
+    if tree == "bmbt" then
+      fields, at = long_header(M.bmbt:field("magic").magic)
+      key, bits = M.bmbt_key, 64
+    else
+      fields, at = short_header(NODES[tree][1]:field("magic").magic)
+      key, bits = NODES[tree][2], 32
+    end
+    return struct(tree .. "_node", { size_bytes = block_bytes, endian = "big", crc32c = "crc",
+      doc = "inner node: keys, and pointers to the blocks below" })(add_children(fields, at,
+      block_bytes, key, bits, bits == 32 and "group block" or "fs block address"))
+  end)
+end
+
+---The layout of the root of a file's extent tree, in an inode's fork of a size.
+---@param fork_bytes integer at least 20
+---@return brim.Layout
+function M.bmdr(fork_bytes)
+  return once("bmdr", fork_bytes, function()
+    return struct("bmdr", { size_bytes = fork_bytes, endian = "big",
+      doc = "root of a file's extent tree, in its inode" })(add_children({
+        { 0, "u16", "level" }, { 2, "u16", "numrecs" } }, 4, fork_bytes, M.bmbt_key, 64,
+      "fs block address"))
+  end)
+end
+
+do
+  local fields, at = long_header(0x424d4133)
+  fields[#fields + 1] = { at, M.bmbt_rec:array(), "recs" }
+  M.bmbt = struct("bmbt", { size_bytes = at + 16, endian = "big", crc32c = "crc",
+    extensible = true, doc = "BMA3: extents of a file" })(fields)
+end
 
 M.inode = struct("inode", { size_bytes = 177, endian = "big", crc32c = "crc", extensible = true,
   doc = "inode, version 3: core and literal area" }) {
@@ -246,6 +373,13 @@ M.dir_sf = struct("dir_sf", { size_bytes = 6, endian = "big", doc = "short-form 
   { 2, "u32", "parent", doc = "inode" },
 }
 
+M.attr_sf = struct("attr_sf", { size_bytes = 4, endian = "big",
+  doc = "short-form attributes; entries follow: namelen, valuelen, flags, name, value" }) {
+  { 0, "u16", "totsize", unit = "bytes" },
+  { 2, "u8", "count", doc = "entries" },
+  { 3, "u8", "padding" },
+}
+
 M.log_record = struct("log_record", { size_bytes = 512, endian = "big",
   doc = "header of a log record (xlog_rec_header)" }) {
   { 0, "u32", "magicno", magic = 0xfeedbabe },
@@ -262,6 +396,13 @@ M.log_record = struct("log_record", { size_bytes = 512, endian = "big",
   { 304, "uuid", "fs_uuid" },
   { 320, "u32", "size", unit = "bytes", doc = "of the log buffer" },
   { 324, "bytes[188]", "pad" },
+}
+
+M.log_record_ext = struct("log_record_ext", { size_bytes = 512, endian = "big",
+  doc = "further header of a log record over 32 KiB (xlog_rec_ext_header)" }) {
+  { 0, "u32", "cycle" },
+  { 4, "u32[64]", "cycle_data", doc = "what the cycle stamps replaced" },
+  { 260, "bytes[252]", "pad" },
 }
 
 M.log_op = struct("log_op", { size_bytes = 512, endian = "big",

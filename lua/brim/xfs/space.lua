@@ -11,8 +11,8 @@ local OWNER <const> = ondisk.OWNER
 ---@field start integer
 ---@field blocks integer
 
----@class brim.xfs.Leaf a free space tree's records in their order: `count` of them, and behind these
----what mkfs.xfs leaves in the block: its btree code shifts records down and clears nothing
+---@class brim.xfs.Leaf a free space tree's records in order: `count` of them, and behind these what
+---mkfs.xfs leaves in the block: its btree code shifts records down and clears nothing
 ---@field count integer
 ---@field [integer] brim.xfs.Extent
 
