@@ -5,8 +5,10 @@ local options = require "brim.xfs.options"
 
 local REFERENCE <const> = "6.1.0" -- whose defaults and words these are
 
-local function usage(err)
-  return nil, brim.error.usage("%s", err.message)
+-- An error of a target, in the words of this command line.
+local function refusal(err)
+  err.message = err.message:gsub("%-%-force", "-f")
+  return nil, err
 end
 
 -- What the Lua API calls the same; the rest of the command line's result is about the target.
@@ -22,20 +24,22 @@ end
 local function run(words, ctx)
   local o, err = options.parse(words)
   if not o then
-    return usage(err)
+    return nil, mkfs.usage(err)
   elseif o.print_version then
     return { text = ("mkfs.xfs version %s (brim %s)"):format(REFERENCE, brim.VERSION) }
   end
-  local device, why = mkfs.look(o.target)
+  local device, why = mkfs.look(o.target, o.force)
   if not device then
-    return nil, why
+    return refusal(why)
+  elseif mkfs.is_image(o.target) and not o.size_bytes then
+    return nil, mkfs.usage { message = o.target .. ": an image file needs its size, -d size=..." }
   elseif device.is_missing and not o.file and not mkfs.writes_nothing(ctx.run_opts) then
-    return usage { message = ("%s does not exist; -d file,size=... makes a file"):format(o.target) }
+    return nil, mkfs.usage { message = o.target .. " does not exist; -d file,size=... makes a file" }
   end
   local format = format_options(o, device)
   local g, refused = brim.xfs.geometry(format)
   if not g then
-    return usage(refused)
+    return nil, mkfs.usage(refused)
   end
   for _, warning in ipairs(g.warnings) do
     ctx.log("brim mkfs.xfs: warning: %s", warning)
@@ -52,7 +56,7 @@ local function run(words, ctx)
     show()
     return { geometry = g }
   end
-  return mkfs.format(o.target, { format = format, force = o.force, create = o.file,
+  local result, failed = mkfs.format(o.target, { format = format, force = o.force, create = o.file,
     discard = not o.no_discard, run = ctx.run_opts,
     ready = function(_, discarded)
       show()
@@ -60,6 +64,10 @@ local function run(words, ctx)
         ctx.report("Discarding blocks...Done.")
       end
     end })
+  if not result then
+    return refusal(failed)
+  end
+  return result
 end
 
 return brim.recipe {

@@ -24,33 +24,34 @@ local function read_back(target, g, ctx)
 end
 
 local function run(a, ctx)
-  local target = a.target or a.image
-  local device = { size_bytes = a.size, is_file = true }
+  local target, device, err = a.target or a.image, { size_bytes = a.size, is_file = true }, nil
   if a.target then
-    local err
-    device, err = mkfs.look(a.target)
-    if not device then
-      return nil, err
-    end
+    device, err = mkfs.look(a.target, a.force)
+  end
+  if not device then
+    return nil, err
   end
   local format = { size_bytes = a.size, device = device, uuid = a.uuid }
-  if ctx.dry_run then
+  local g, refused = brim.xfs.geometry(format)
+  if not g then
+    return nil, mkfs.usage(refused, { ["-d size"] = "--size", ["-m uuid"] = "--uuid" })
+  elseif ctx.dry_run then
     local p <close> = assert(brim.xfs.format(format))
     return { text = brim.xfs.text(p.geometry, target) .. tostring(p) }
   end
-  local written, err = mkfs.format(target, { format = format, force = a.force, create = true,
+  local written, why = mkfs.format(target, { format = format, force = a.force, create = true,
     discard = true, run = ctx.run_opts,
     ready = function(p) ctx.report("%s", brim.xfs.text(p.geometry, target):sub(1, -2)) end })
   if not written or written.stopped then
-    return written, err
+    return written, why
   elseif a.target then
     report(ctx, "wrote %d groups in %.1f s (%.2f us CPU each, engine %s)", written)
   else
     ctx.report("saved %s: the whole filesystem, rendered when it is read", target)
   end
-  local checked, why = read_back(target, written.geometry, ctx)
+  local checked, failed = read_back(target, written.geometry, ctx)
   if not checked then
-    return nil, why
+    return nil, failed
   end
   written.checked, written.ok = checked, checked.mismatch_count == 0
   return written
@@ -61,8 +62,9 @@ return brim.recipe {
   doc = "Make an 8 EiB XFS (8,387,585 groups) and read all of it back.",
   args = {
     { "--target", type = "path", doc = "write to this device or sparse file instead" },
-    { "--image", type = "path", default = "8eb.brim", doc = "image file to make" },
-    { "--size", type = "bytes", default = "8191p", doc = "size of the filesystem" },
+    { "--image", type = "path", default = "8eb.brim", check = mkfs.check_name,
+      doc = "image file to make, NAME.brim" },
+    { "--size", type = "bytes", default = "8191p", min = 16 << 20, doc = "size of the filesystem" },
     { "--uuid", type = "string", doc = "UUID; default a random one" },
     { "--force", type = "bool", doc = "overwrite a target that carries a filesystem" },
   },

@@ -4,6 +4,8 @@ local helper = require "spec.helper"
 
 local M = {}
 
+local TRIES <const> = 20
+
 local undo = {}
 
 -- Undone in the reverse order.
@@ -16,7 +18,15 @@ function M.release()
   local failed = {}
   while #undo > 0 do
     local command = table.remove(undo)
-    local out, status = helper.sh("%s", command)
+    local out, status
+    -- Whoever watches for new devices (udev) may be looking at it.
+    for _ = 1, TRIES do
+      out, status = helper.sh("%s", command)
+      if status == 0 then
+        break
+      end
+      helper.sh "sleep 0.1"
+    end
     if status ~= 0 then
       failed[#failed + 1] = ("%s: %s"):format(command, out)
     end
@@ -51,7 +61,7 @@ end
 function M.mount(what, options)
   local dir = helper.path "mnt"
   helper.must("mkdir %s && mount %s %s %s", dir, options or "", what, dir)
-  later("umount %s && rmdir %s", dir, dir)
+  later("umount %s", dir)
   return dir
 end
 

@@ -88,6 +88,11 @@ local function command(target, options)
   return ("%s --queue-depth=8 mkfs.xfs -f -q %s %s"):format(helper.exe, options, target)
 end
 
+-- With one thread the calls come in the plan's order.
+local function one_thread(target)
+  return ("%s --engine=sync --threads=1 mkfs.xfs -f -q %s"):format(helper.exe, target)
+end
+
 -- Runs it and kills it, and nothing else, after so many seconds; with `gone` they count from when
 -- the old signature is. Its exit status, when the signature went, and when it ended, in seconds.
 local function run_and_kill(target, line, seconds, gone)
@@ -120,20 +125,21 @@ local function moments(count, gone_s, end_s)
     list[i] = { at_s = gone_s * (i - math.random()) / early }
   end
   for i = 1, count - early do
-    list[early + i] = { at_s = (end_s - gone_s) * (i - math.random()) / (count - early), gone = true }
+    list[early + i] = { gone = true,
+      at_s = (end_s - gone_s) * (i - math.random()) / (count - early) }
   end
   return list
 end
 
 local function kill_often(count, target, line, restore, judge_it)
   restore()
-  local status, gone_s, end_s = run_and_kill(target, line, nil, true)
-  assert.equal(0, status)
+  local first, gone_s, end_s = run_and_kill(target, line, nil, true)
+  assert.equal(0, first)
   assert.equal("finished", judge_it(0))
   local ends = { untouched = 0, gone = 0, finished = 0 }
   for _, moment in ipairs(moments(count, gone_s, end_s)) do
     restore()
-    status = run_and_kill(target, line, moment.at_s, moment.gone)
+    local status = run_and_kill(target, line, moment.at_s, moment.gone)
     local ok, how = pcall(judge_it, status)
     if not ok then
       error(("killed %.4f s after the %s, of %.4f and %.4f s, status %d: %s"):format(moment.at_s,
@@ -199,13 +205,13 @@ describe("a format over an older XFS", function()
     local old, target, restore = old_target("300m", "-d agcount=3")
     local ends = { untouched = 0, gone = 0, finished = 0 }
     for _, call in ipairs { "fallocate", "pwrite64", "fdatasync" } do
-      local n, status = 0, nil
+      local n, status = 0
       repeat
         n = n + 1
         restore()
-        -- The status is brim's own; with one thread the calls come in one order.
-        _, status = helper.sh("%s-o /dev/null -e trace=%s -e inject=%s:signal=KILL:when=%d %s", STRACE,
-          call, call, n, command(target, ""):gsub("%-%-queue", "--engine=sync --threads=1 --queue"))
+        -- The status is brim's own.
+        _, status = helper.sh("%s-o /dev/null -e trace=%s -e inject=%s:signal=KILL:when=%d %s",
+          STRACE, call, call, n, one_thread(target))
         local how = judge(target, old, status)
         ends[how] = ends[how] + 1
       until status == 0 or n > 100
@@ -222,7 +228,8 @@ describe("the order of a format", function()
   -- { { { call, offset, length, first bytes }, ... }, ... }
   local function phases_of(line)
     local log = helper.path "strace.log"
-    helper.must("%s-s 4 -o %s -e trace=fallocate,pwrite64,fdatasync,fsync,ioctl %s", STRACE, log, line)
+    helper.must("%s-s 4 -o %s -e trace=fallocate,pwrite64,fdatasync,fsync,ioctl %s", STRACE, log,
+      line)
     local phases = { {} }
     for entry in io.lines(log) do
       local call, rest = entry:match("^%d*%s*([%w_]+)%((.*)$")
@@ -271,18 +278,14 @@ describe("the order of a format", function()
       phases[4][1].text })
   end
 
-  local function sync_command(target, options)
-    return (command(target, options):gsub("%-%-queue", "--engine=sync --threads=1 --queue"))
-  end
-
   it("has a flush between the old signature, the groups and the superblock", function()
     if not has_strace() then
       pending "strace is not installed or may not trace"
     end
     local target = devices.file("300m", "order.img")
     -- Twice: the second one finds an old XFS.
-    assert_order(phases_of(sync_command(target, "")), 300 << 20)
-    assert_order(phases_of(sync_command(target, "")), 300 << 20)
+    assert_order(phases_of(one_thread(target)), 300 << 20)
+    assert_order(phases_of(one_thread(target)), 300 << 20)
   end)
 
   it("destroys the old signature of a block device before it discards #root", function()
@@ -291,8 +294,8 @@ describe("the order of a format", function()
     end
     finally(devices.release)
     local loop = devices.loop(devices.file("300m", "order.img"))
-    helper.must("%s", sync_command(loop, ""))
-    local phases = phases_of(sync_command(loop, ""))
+    helper.must("%s", one_thread(loop))
+    local phases = phases_of(one_thread(loop))
     local first = table.remove(phases, 1)
     assert.equal(1, #first)
     assert.same({ "pwrite64", 0 }, { first[1].call, first[1].offset })
@@ -304,9 +307,18 @@ describe("the order of a format", function()
   it("is kept by io_uring, too, with a flush after each phase #root #uring", function()
     finally(devices.release)
     local loop = devices.loop(devices.file("300m", "order.img"), "--direct-io=on")
-    local out = helper.must("%s --engine=uring --json mkfs.xfs -f -q %s 2>/dev/null", helper.exe, loop)
+    local out = helper.must("%s --engine=uring --json mkfs.xfs -f -q %s", helper.exe, loop)
     local result = require("brim.json").decode(out)
     assert.equal("uring", result.engine)
     assert.equal(4, result.flushes)
+  end)
+
+  it("leaves a device free for whoever mounts it next #root #uring", function()
+    finally(devices.release)
+    local loop = devices.loop(devices.file("300m", "free.img"), "--direct-io=on")
+    for _ = 1, 8 do
+      helper.must("%s --engine=uring mkfs.xfs -f -q %s", helper.exe, loop)
+      helper.must("mount -t xfs %s %s && umount %s", loop, helper.dir(), helper.dir())
+    end
   end)
 end)

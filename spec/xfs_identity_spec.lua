@@ -117,6 +117,22 @@ describe("identity with mkfs.xfs", function()
     end
   end
 
+  -- Little more than a log in its group, beside which the log's alignment left a hole: the reference
+  -- then loses the hole's records where the log ends with the group, or has two records in the wrong
+  -- order where there is too little for a free list. xfs_repair says so, and finds ours right.
+  local function is_reference_wrong(g)
+    local length_blocks = g.log_ag == g.ag_count - 1 and g.last_ag_blocks or g.ag_blocks
+    local hole_blocks = g.log_agbno - g.prealloc_blocks
+    local tail_blocks = length_blocks - g.log_agbno - g.log_blocks
+    return g.log_ag_agfl_count == 0 and hole_blocks > tail_blocks
+  end
+
+  local function assert_only_reference_wrong(images, label)
+    local said, status = helper.sh("xfs_repair -n %s", images.brim)
+    assert.equal(0, status, ("%s\n%s"):format(label, said))
+    assert.is_not.equal(0, select(2, helper.sh("xfs_repair -n %s", images.reference)), label)
+  end
+
   -- Compares what both make of it; whether they made anything. `must_work`: refusing is a failure.
   local function compare(config, label, must_work)
     local g, err = geometry_of(config)
@@ -130,7 +146,11 @@ describe("identity with mkfs.xfs", function()
     if g then
       assert.equal(0, status.reference, both)
       assert.equal(0, status.brim, both)
-      compare_images(images, g, label)
+      if is_reference_wrong(g) then
+        assert_only_reference_wrong(images, label)
+      else
+        compare_images(images, g, label)
+      end
     else
       assert.is_falsy(must_work and err.message, both)
       assert.is_not.equal(0, status.reference, both)
@@ -172,6 +192,24 @@ describe("identity with mkfs.xfs", function()
     end)
   end
 
+  -- What other filesystems and RAID leave at the end of a device must go, also behind a filesystem
+  -- that is smaller; its own end is left alone.
+  it("over signatures at the end of the device, 1 GiB of 2 GiB", function()
+    local images = { reference = workspace:path "reference", brim = workspace:path "brim" }
+    local config = { 2 * GIB, "-d size=1g" }
+    for who, image in pairs(images) do
+      helper.must("truncate -s 2G %s", image)
+      for _, at in ipairs { GIB - 256 * 1024, 2 * GIB - 256 * 1024 } do
+        helper.must("yes brim | head -c 256K | dd of=%s bs=64K seek=%d conv=notrunc status=none",
+          image, at >> 16)
+      end
+      helper.must(command_of(config), who == "brim" and brim_words or "mkfs.xfs", image)
+    end
+    compare_images(images, assert(geometry_of(config)), config[2])
+    os.remove(images.reference)
+    os.remove(images.brim)
+  end)
+
   -- Straight onto block devices: the sectors are theirs, what they held is discarded.
   for _, row in ipairs {
     { 4 * GIB, "", 512 }, { 4 * GIB, "", 4096 }, { 4 * GIB, "-K -b size=64k -m rmapbt=1", 4096 },
@@ -184,18 +222,34 @@ describe("identity with mkfs.xfs", function()
         return pending "needs root and loop devices"
       end
       local config = { size_bytes, words }
-      local g = assert(geometry_of(config, { size_bytes = size_bytes, is_file = false,
-        sector_bytes = sector_bytes }))
+      local device = { size_bytes = size_bytes, is_file = false, sector_bytes = sector_bytes }
+      local g = assert(geometry_of(config, device))
+      local old = words:find "-K" and assert(geometry_of({ size_bytes, "-d agcount=33" }, device))
       local images = { reference = workspace:path "reference", brim = workspace:path "brim" }
       for who, image in pairs(images) do
         helper.must("truncate -s %d %s", size_bytes, image)
         local loop <close> = configs.loop(image, sector_bytes)
-        helper.must("mkfs.xfs -q -d agcount=77 %s", loop.device)
+        helper.must("mkfs.xfs -q -m uuid=%s -d agcount=33 %s", OLD_UUID, loop.device)
         helper.must(command_of(config), who == "brim" and brim_words or "mkfs.xfs", loop.device)
       end
-      compare_images(images, g, words)
+      compare_images(images, g, words, old)
       os.remove(images.reference)
       os.remove(images.brim)
+    end)
+  end
+
+  -- Groups with next to nothing beside the log, of each size down to nothing.
+  for _, words in ipairs { "", "-l su=32k", "-l su=12k", "-m rmapbt=1", "-l su=32k -m rmapbt=1",
+    "-l su=64k -m reflink=0,finobt=0" } do
+    it("a log in a last group that it nearly fills " .. words, function()
+      local all = words .. " -d agsize=128m -l agnum=3,size="
+        .. (words:find "12k" and "16386b" or "16384b")
+      local made = 0
+      for rest_blocks = 2, 36 do
+        local config = { 3 * (128 << 20) + (16384 + rest_blocks) * 4096, all }
+        made = made + (compare(config, configs.describe(config)) and 1 or 0)
+      end
+      assert.is_true(made > 15)
     end)
   end
 

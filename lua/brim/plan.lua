@@ -247,15 +247,24 @@ function Plan:save(path)
   return self:seal().handle:save(path)
 end
 
-local function drive(self, target, mode, o)
+-- A run that was not begun yet, or nil and why it is refused.
+local function open_run(self, target, mode, o)
   local engine = {}
   for name in pairs(M.ENGINE_SCHEMA) do
     engine[name] = o[name]
   end
   engine.progress, engine.progress_interval_s = nil, nil
-  local handle <close>, err = core.run_open(self:seal().handle, target, mode, engine)
+  local handle, err = core.run_open(self:seal().handle, target, mode, engine)
   if not handle then
     return nil, errors.refused(err)
+  end
+  return handle
+end
+
+local function drive(self, target, mode, o)
+  local handle <close>, err = open_run(self, target, mode, o)
+  if not handle then
+    return nil, err
   end
   return run.drive(handle, { progress = o.progress, progress_interval_s = o.progress_interval_s })
 end
@@ -278,6 +287,21 @@ function Plan:write(target, o)
     return nil, err
   end
   return drive(self, opened, "write", o)
+end
+
+---Ask whether a write to an open device would be refused (its size, its alignment, the engine);
+---`write` does so too, before its first I/O. Writes nothing. Options as for write.
+---@param opened brim.Device
+---@param o? table
+---@return true? ok
+---@return brim.Error? err
+function Plan:can_write(opened, o)
+  o = opts.check(o, WRITE_SCHEMA, "plan:can_write")
+  local handle <close>, err = open_run(self, opened, "write", o)
+  if not handle then
+    return nil, err
+  end
+  return true
 end
 
 ---Compare a target with the plan; result.mismatch_count says how many I/Os differ, and

@@ -37,14 +37,14 @@ local function run(name)
     report.skip(name, why)
     return
   end
-  local scope <close> = scratch.scope()
+  local _ <close> = scratch.scope()
   bench.run(function(row)
     report.add(name, row)
   end)
 end
 
 local names = wanted { ... }
-local all <close> = scratch.open()
+local _ <close> = scratch.open()
 report.open()
 for _, name in ipairs(names) do
   run(name)

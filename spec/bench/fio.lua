@@ -11,14 +11,14 @@ local M = {}
 ---@field ios integer how many writes in all
 ---@field io_bytes integer
 ---@field stride_bytes integer
----@field first_bytes integer offset of the first; after the last on the target it begins again there
+---@field first_bytes integer offset of the first, and of the next after the last on the target
 ---@field size_bytes integer of the target
 ---@field queue_depth integer
 ---@field is_direct boolean
 
----Write with fio; answers the seconds a write took, in wall time and in CPU.
+---Write with fio; answers the seconds a write took.
 ---@param job bench.FioJob
----@return { wall_s: number, cpu_s: number }
+---@return { wall_s: number }
 function M.write(job)
   local took = process.measure { "fio", "--name=ceiling", "--output-format=json",
     "--ioengine=io_uring", "--fixedbufs", "--registerfiles", "--iodepth_batch=32",
@@ -32,7 +32,7 @@ function M.write(job)
   if ios ~= job.ios then
     error(("fio wrote %d times, not %d"):format(ios, job.ios), 0)
   end
-  return { wall_s = s / ios, cpu_s = (done.usr_cpu + done.sys_cpu) / 100 * s / ios }
+  return { wall_s = s / ios }
 end
 
 return M

@@ -1,6 +1,7 @@
 -- spec.bench.report: the table of results on stdout, and the same as lines of JSON in the file that
 -- BENCH_JSON names, with every round's value. A row compares brim with a peer in one quantity.
 local json = require "brim.json"
+local others = require "others"
 local sample = require "sample"
 
 local M = {}
@@ -49,6 +50,10 @@ local function judge(row, ratio)
   return "-", nil
 end
 
+local function show_ratio(ratio)
+  return ratio and (ratio < 10 and "%.2f x" or "%.1f x"):format(ratio) or "-"
+end
+
 local function write_json(record)
   local path = os.getenv "BENCH_JSON"
   if path and path ~= "" then
@@ -77,8 +82,8 @@ function M.add(name, row)
   missed = missed + (is_met == false and 1 or 0)
   sample.quiet()
   print(LINE:format(name, row.what, show(middle(row.brim)),
-    row.peer and show(middle(row.peer)) or "-",
-    ratio and (ratio < 10 and "%.2f x" or "%.1f x"):format(ratio) or "-", aim, row.rounds) .. (is_met == false and "  missed" or ""))
+    row.peer and show(middle(row.peer)) or "-", show_ratio(ratio), aim, row.rounds)
+    .. (is_met == false and "  missed" or ""))
   write_json { row = name, what = row.what, unit = row.unit, brim = middle(row.brim),
     peer = middle(row.peer), ratio = ratio, aim = row.aim, at_most = row.at_most, is_met = is_met,
     rounds = row.rounds, brim_rounds = row.brim, peer_rounds = row.peer }
@@ -94,16 +99,13 @@ function M.skip(name, why)
   write_json { row = name, skipped = why }
 end
 
----Say something about the rows above.
----@param fmt string
-function M.note(fmt, ...)
-  sample.quiet()
-  print((" "):rep(9) .. "(" .. fmt:format(...) .. ")")
-end
-
----End: the line that sums up.
+---End: the line that sums up, and how far the machine was shared.
 function M.close()
+  local share = others.share()
   print(("%d rows, %d aims missed, %d benchmarks skipped"):format(rows, missed, skipped))
+  print(("%.0f %% of the CPU time meanwhile went to other processes and the kernel's own threads")
+    :format(100 * share))
+  write_json { rows = rows, missed = missed, skipped = skipped, others_cpu_share = share }
 end
 
 return M

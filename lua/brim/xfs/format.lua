@@ -10,6 +10,7 @@ local space = require "brim.xfs.space"
 
 local M = {}
 
+local SECTOR_BYTES <const> = 512 -- what mkfs.xfs counts a device in
 local WHACK_BYTES <const> = 128 << 10 -- what mkfs.xfs zeroes at both ends (WHACK_SIZE)
 local BIGTIME_EPOCH_S <const> = 1 << 31 -- XFS_BIGTIME_EPOCH_OFFSET
 local FLAGS2_BIGTIME <const>, FLAGS2_NREXT64 <const> = 0x8, 0x10
@@ -143,16 +144,18 @@ end
 
 ---Build the plan of a fresh filesystem.
 ---@param g brim.xfs.Geometry with uuid set
----@param o { time_ns: integer, old?: { ag_count: integer, ag_bytes: integer } } time of the three
---- inodes; `old` is the geometry of a filesystem whose superblock copies are to be erased
+---@param o { time_ns: integer, device_bytes?: integer, old?: { ag_count: integer,
+--- ag_bytes: integer } } time of the three inodes; the device's size, as signatures lie at its end,
+--- not at the filesystem's; the geometry of a filesystem whose superblock copies are to be erased
 ---@return brim.Plan
 function M.plan(g, o)
-  local p = plan.new { name = "xfs", size_bytes = g.size_bytes, group_bytes = g.ag_bytes }
+  local size_bytes = math.max(g.size_bytes, (o.device_bytes or 0) // SECTOR_BYTES * SECTOR_BYTES)
+  local p = plan.new { name = "xfs", size_bytes = size_bytes, group_bytes = g.ag_bytes }
   -- Alone, and first: what comes after it harms a filesystem that is one no longer.
   p:phase "signature"
   p:zero(0, WHACK_BYTES, "old signatures")
   p:phase "erase"
-  p:zero(g.size_bytes - WHACK_BYTES, WHACK_BYTES, "end of device")
+  p:zero(size_bytes - WHACK_BYTES, WHACK_BYTES, "end of device")
   erase_old(p, o.old, g.sector_bytes)
   p:phase "groups"
   local log_bytes = g.log_ag * g.ag_bytes + (g.log_agbno << g.block_log2)

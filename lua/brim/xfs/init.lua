@@ -44,11 +44,20 @@ function M.format(o)
     return nil, err
   end
   g.uuid = g.uuid or uuid.generate()
-  local p = format.plan(g, { time_ns = o.time_ns or core.time_ns(), old = o.old })
+  local p = format.plan(g, { time_ns = o.time_ns or core.time_ns(), old = o.old,
+    device_bytes = o.device and o.device.size_bytes })
   p.geometry = g
   p:note("format", "xfs")
   p:note("geometry", text.geometry(g, "-"))
   return p
+end
+
+---Open a filesystem to look at its structures, of whatever size: see brim.xfs.Inspector.
+---@param target string a device, a file or an image file
+---@return brim.xfs.Inspector? inspector to be closed by the caller
+---@return brim.Error? err
+function M.open(target)
+  return require("brim.xfs.inspect").open(target)
 end
 
 ---Print a geometry as mkfs.xfs does.

@@ -19,13 +19,18 @@ local M = {}
 ---@field size_bytes? integer
 ---@field bytes? string
 ---@field faults string[] what is wrong
----@field verdicts table<string, { ok: boolean, text: string }> of fields that were checked
----@field hidden table<string, boolean> fields that are not shown
+---@field verdicts table<string, brim.xfs.Verdict> of fields that were checked
+---@field hidden table<string, "padding"|"table"> fields that are not shown, or in a table
 ---@field counts table<string, integer> elements of a list field that are in use
 ---@field lines table[] { name, text, doc } before the fields
 ---@field tables brim.xfs.Table[] behind the fields
 ---@field children brim.xfs.View[]
 ---@field text? string the whole text, where it is not of fields
+
+---@class brim.xfs.Verdict
+---@field ok boolean
+---@field text string what it should be
+---@field is_exact? boolean there is one right value
 
 ---@class brim.xfs.Table
 ---@field title string
@@ -65,7 +70,7 @@ function M.fault(view, fmt, ...)
   list[#list + 1] = fmt:format(...)
 end
 
----Note whether a field is right, and what it should be where it is not.
+---Note whether a field is possible, and what it should be where it is not.
 ---@param view brim.xfs.View
 ---@param name string
 ---@param ok boolean?
@@ -79,7 +84,7 @@ function M.check(view, name, ok, should, ...)
   should = select("#", ...) > 0 and should:format(...) or should
   view.about.verdicts[name] = { ok = ok and true or false, text = should }
   if not ok then
-    M.fault(view, "%s should be %s", name, (should:gsub("%%", "%%%%")))
+    M.fault(view, "%s should be %s", name, should)
   end
 end
 
@@ -92,6 +97,7 @@ function M.expect(view, name, expected)
   local field = about.layout:field(name)
   M.check(view, name, view[name] == expected, "%s",
     words.value(about.layout, field, expected, view, about.fs))
+  about.verdicts[name].is_exact = true
 end
 
 -- The checksum a structure should have: encoded anew with opaque bytes around it.
@@ -120,13 +126,14 @@ function M.decode(of, o)
     if field.magic then
       M.expect(view, field.name, field.magic)
     elseif field.name:find "^pad" or field.name:find "^spare" or field.name == "unused" then
-      view.about.hidden[field.name] = true
+      view.about.hidden[field.name] = "padding"
     end
   end
   local crc = of.checksum and of:field(of.checksum.field)
   if crc then
     M.check(view, crc.name, intact, "0x%x", intact and values[crc.name]
       or right_crc(o.bytes, crc))
+    view.about.verdicts[crc.name].is_exact = true
   end
   if of:field "uuid" and o.uuid then
     M.expect(view, "uuid", o.uuid)
@@ -212,7 +219,7 @@ function M.records(view, name, count, judge)
   local used = math.min(count, room)
   view[name] = table.move(list, 1, used, 1, {})
   list = view[name]
-  about.hidden[name] = true
+  about.hidden[name] = "table"
   local wrong, first, why = 0, nil, nil
   for i = 1, judge and used or 0 do
     local reason = judge(list[i], i, list)
@@ -239,8 +246,10 @@ local COUNTED <const> = { bytes = true, blocks = true, percent = true, inodes = 
 local function verdict_text(verdict)
   if not verdict then
     return ""
+  elseif verdict.ok then
+    return verdict.is_exact and " (right)" or ""
   end
-  return verdict.ok and " (right)" or (" (wrong: should be %s)"):format(verdict.text)
+  return (" (wrong: should be %s)"):format(verdict.text)
 end
 
 local function doc_of(field)
@@ -385,7 +394,8 @@ local function lines_of(view)
   end
   for _, child in ipairs(about.children) do
     out[#out + 1] = ""
-    table.move(lines_of(child), 1, math.maxinteger >> 32, #out + 1, out)
+    local lines = lines_of(child)
+    table.move(lines, 1, #lines, #out + 1, out)
   end
   for _, fault in ipairs(about.faults) do
     out[#out + 1] = "  WRONG: " .. fault
@@ -453,8 +463,7 @@ function M.json(view)
   local about, fields = view.about, {}
   for name, v in pairs(view) do
     local field = about.layout and about.layout:field(name)
-    local is_padding = about.hidden[name] and field and not field.record
-    if name ~= "about" and not is_padding then
+    if name ~= "about" and about.hidden[name] ~= "padding" then
       fields[name] = plain(v, field)
     end
   end

@@ -143,6 +143,9 @@ end
 ---@param mode integer
 ---@return string
 function M.mode(mode)
+  if mode == 0 then
+    return "0"
+  end
   return ("0%o %s%s%s%s"):format(mode, TYPES[mode >> 12] or "?",
     letters(mode >> 6 & 7, mode & 0x800 ~= 0, "s"), letters(mode >> 3 & 7, mode & 0x400 ~= 0, "s"),
     letters(mode & 7, mode & 0x200 ~= 0, "t"))
@@ -239,6 +242,7 @@ local WORDS <const> = {
   inobt_rec = { holemask = hex_of, free = hex_of },
   rmap_rec = { owner = M.owner, offset = show_rmap_offset },
   rmap_bound = { owner = M.owner, offset = show_rmap_offset },
+  log_record = { cycle_data = hex_of },
   attr_leaf_entry = { flags = quota_of "attr_flags" },
 }
 for name in pairs(FLAGS) do

@@ -12,6 +12,7 @@ local BLOCK_LOG2_MIN <const>, BLOCK_LOG2_MAX <const> = 9, 16 -- of any XFS there
 local AG_BYTES_MIN <const> = 16 << 20
 local SIGNATURE_BYTES <const> = 64 << 10 -- where the signatures at the front of any filesystem end
 local OLD_MAGIC <const> = "XFSB"
+local IMAGE_MAGIC <const> = "brimimg\0"
 local FRONT_BYTES <const> = 4096 -- the primary superblock is within
 
 ---Does a target's name ask for an image file of brim?
@@ -19,6 +20,25 @@ local FRONT_BYTES <const> = 4096 -- the primary superblock is within
 ---@return boolean
 function M.is_image(target)
   return target:find "%.brim$" ~= nil
+end
+
+---Check the name of an image file.
+---@param target string
+---@return boolean ok
+---@return string? why
+function M.check_name(target)
+  return M.is_image(target), ("'%s' is not named NAME.brim"):format(target)
+end
+
+---Make the error of a geometry bad input. It names options as mkfs.xfs does; `names` maps them to
+---the caller's.
+---@param err brim.xfs.OptionError
+---@param names? table<string, string>
+---@return brim.Error
+function M.usage(err, names)
+  local option = err.message:match "^%-%l [%l]+"
+  local name = names and names[option]
+  return errors.usage("%s%s", name or "", err.message:sub(name and #option + 1 or 1))
 end
 
 -- What geometry must know of a target that is there.
@@ -32,17 +52,28 @@ local function facts(opened)
     opt_io_bytes = not is_file and info.opt_io_bytes or nil }
 end
 
+local function holds_image(opened)
+  local info = opened:info()
+  return info.kind == "file" and info.size_bytes >= #IMAGE_MAGIC
+    and opened:read(0, #IMAGE_MAGIC) == IMAGE_MAGIC
+end
+
 ---What is known of a target before it is opened for writing. A file that is not there yet counts as
----empty; whether it may be made is for the caller to say.
+---empty; whether it may be made is for the caller to say. An image file under another name than
+---NAME.brim is a target by force only.
 ---@param target string
+---@param force? boolean
 ---@return brim.xfs.Device? device
 ---@return brim.Error? err
-function M.look(target)
+function M.look(target, force)
   if M.is_image(target) then
     return { size_bytes = 0, is_file = true }
   end
   local opened <close>, err = device.open(target, { raw = true })
-  if opened then
+  if opened and holds_image(opened) and not force then
+    return nil, errors.usage("%s holds a brim image, which cannot be written to; a new one is "
+      .. "named NAME.brim; --force overwrites this one", target)
+  elseif opened then
     return facts(opened)
   elseif err.code == "ENOENT" then
     return { size_bytes = 0, is_file = true, is_missing = true }
@@ -77,7 +108,8 @@ end
 
 local function open(target, g, o)
   if M.writes_nothing(o.run) then
-    return device.null(g.size_bytes)
+    local there = o.format.device
+    return device.null(math.max(g.size_bytes, there and there.size_bytes or 0))
   end
   return device.open(target, { write = true, force = o.force, raw = true, create = o.create,
     direct = o.run.direct, buffered = o.run.buffered, min_size_bytes = g.size_bytes })
@@ -103,6 +135,33 @@ local function discard(opened)
   return opened:discard(0, size_bytes) or false
 end
 
+local function make_plan(format, old)
+  format.old = old
+  return assert(xfs.format(format))
+end
+
+-- The plan for an open target, and whether that was discarded. What can be refused is so before.
+local function prepare(opened, o)
+  local old = M.old(opened)
+  local p = make_plan(o.format, old)
+  if not o.discard or opened:info().kind ~= "block" then
+    return p, false
+  end
+  local discarded
+  local ok, err = p:can_write(opened, o.run)
+  if ok then
+    discarded, err = discard(opened)
+  end
+  if discarded == nil then
+    p:close()
+    return nil, err
+  elseif discarded and old and not has_copies(opened, old) then
+    p:close()
+    p = make_plan(o.format)
+  end
+  return p, discarded
+end
+
 -- A format that failed leaves no superblock; the old one only where it was not written over.
 local function unmake(opened, before)
   local now = opened:read(0, #before)
@@ -110,6 +169,17 @@ local function unmake(opened, before)
     opened:write(0, ("\0"):rep(#before))
     opened:flush()
   end
+end
+
+-- Whether an image may be saved there: nothing else is to be lost.
+local function check_image_path(path)
+  local old <close>, err = device.open(path, { raw = true })
+  if old and old:info().size_bytes > 0 and not holds_image(old) then
+    return nil, errors.usage("%s is there and is no brim image; name another file", path)
+  elseif not old and err.code ~= "ENOENT" then
+    return nil, err
+  end
+  return true
 end
 
 ---Format an opened or image target after a geometry. Options: geometry options `format`, `discard`,
@@ -121,31 +191,26 @@ end
 ---@return brim.Error? err
 function M.format(target, o)
   local ready = o.ready or function() end
-  if M.is_image(target) then
-    local p <close>, err = xfs.format(o.format)
-    if not p then
-      return nil, err
+  local g, err = xfs.geometry(o.format)
+  if not g then
+    return nil, M.usage(err)
+  elseif M.is_image(target) then
+    local p <close> = assert(xfs.format(o.format))
+    local ok, why = check_image_path(target)
+    if not ok then
+      return nil, why
     end
     ready(p, false)
     return M.save(p, target)
-  end
-  local g, err = xfs.geometry(o.format)
-  if not g then
-    return nil, err
   end
   local opened <close>, why = open(target, g, o)
   if not opened then
     return nil, why
   end
-  local old, discarded = M.old(opened), false
-  if o.discard and opened:info().kind == "block" then
-    discarded, err = discard(opened)
-    if discarded == nil then
-      return nil, err
-    end
+  local p <close>, discarded = prepare(opened, o)
+  if not p then
+    return nil, discarded
   end
-  o.format.old = old and (not discarded or has_copies(opened, old)) and old or nil
-  local p <close> = assert(xfs.format(o.format))
   ready(p, discarded)
   local before = assert(opened:read(0, math.max(FRONT_BYTES, opened:info().align_bytes)))
   local result, failed = p:write(opened, o.run)
@@ -164,13 +229,12 @@ end
 ---@return table? result
 ---@return brim.Error? err
 function M.save(p, path)
-  local old <close> = device.open(path, { raw = true })
-  if old and old:info().size_bytes > 0 and old:read(0, 8) ~= "brimimg\0" then
-    return nil, errors.usage("%s is there and is no brim image; name another file", path)
+  local ok, err = check_image_path(path)
+  if ok then
+    ok, err = p:save(path)
   end
-  local ok, err = p:save(path)
   if not ok then
-    return nil, err
+    return nil, err.code == "ENOSPC" and err or errors.refused(err)
   end
   local totals = p:totals()
   return { groups = totals.groups, writes = 0, bytes = totals.write_bytes, engine = "image",

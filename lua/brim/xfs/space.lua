@@ -186,6 +186,10 @@ function M.of(g, number)
     own(owners, g.log_agbno, g.log_blocks, OWNER.log)
   end
   space.agfl = fill_free_list(space, number == g.log_ag and g.log_ag_agfl_count or g.agfl_count)
+  if space.by_size.count == 2 and is_smaller(space.by_size[2], space.by_size[1]) then
+    -- Nothing was taken, and mkfs.xfs leaves the block order; xfs_repair objects.
+    space.by_size[1], space.by_size[2] = space.by_size[2], space.by_size[1]
+  end
   for _, block in ipairs(space.agfl) do
     own(owners, block, 1, OWNER.ag)
   end
