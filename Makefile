@@ -111,6 +111,7 @@ lib_a := $B/libbrim.a
 lib_so := $B/libbrim.so.$(version)
 module := $B/lua/brim/core.so
 exe := $B/brim
+public_headers := core/brim.h core/brim_plan.h core/brim_run.h core/brim_version.h
 
 # ------------------------------------------------------------------ targets
 
@@ -241,7 +242,7 @@ install: all $B/brim.pc
 	install -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(LIBDIR)/pkgconfig \
 		$(DESTDIR)$(INCDIR)
 	install -m 755 $(exe) $(DESTDIR)$(BINDIR)/brim
-	install -m 644 core/brim.h core/brim_version.h $(DESTDIR)$(INCDIR)
+	install -m 644 $(public_headers) $(DESTDIR)$(INCDIR)
 	install -m 644 $(lib_a) $(DESTDIR)$(LIBDIR)
 	install -m 755 $(lib_so) $(DESTDIR)$(LIBDIR)
 	ln -sf libbrim.so.$(version) $(DESTDIR)$(LIBDIR)/libbrim.so.$(so_version)
@@ -257,8 +258,8 @@ install-module: module
 	esac || exit 1; done
 
 uninstall:
-	rm -f $(DESTDIR)$(BINDIR)/brim $(DESTDIR)$(INCDIR)/brim.h \
-		$(DESTDIR)$(INCDIR)/brim_version.h $(DESTDIR)$(LIBDIR)/libbrim.a \
+	rm -f $(DESTDIR)$(BINDIR)/brim $(addprefix $(DESTDIR)$(INCDIR)/,$(notdir $(public_headers))) \
+		$(DESTDIR)$(LIBDIR)/libbrim.a \
 		$(DESTDIR)$(LIBDIR)/libbrim.so $(DESTDIR)$(LIBDIR)/libbrim.so.* \
 		$(DESTDIR)$(LIBDIR)/pkgconfig/brim.pc
 	rm -rf $(DESTDIR)$(LUA_LMOD)/brim $(DESTDIR)$(LUA_CMOD)/brim

@@ -240,6 +240,21 @@ static void batch_retry(struct brim__batch *b, struct brim__io *io, int code)
 	brim__io_push(&b->pending, io);
 }
 
+/*
+ * Whether a read got all there is: of a size that is no multiple of what the
+ * device is aligned to, direct reads reach past the last byte.
+ */
+static bool batch_is_at_end(const struct brim__batch *b,
+			    const struct brim__io *io)
+{
+	const struct brim_device_info *info = &b->eng.dev->info;
+	uint64_t done = io->done_bytes + (uint64_t)io->result;
+
+	return io->op == BRIM__READ && io->result > 0 &&
+	       io->off_bytes + done == info->size_bytes &&
+	       io->len_bytes - done < info->align_bytes;
+}
+
 /* The remainder of an I/O, from the last boundary the device accepts. */
 static void batch_resume(struct brim__batch *b, struct brim__io *io)
 {
@@ -287,7 +302,8 @@ static bool batch_settle(struct brim__batch *b, struct brim__io *io)
 		return true;
 	} else if (io->result < 0) {
 		batch_fail(b, io, (int)io->result);
-	} else if ((uint64_t)io->result < brim__io_left(io)) {
+	} else if ((uint64_t)io->result < brim__io_left(io) &&
+		   !batch_is_at_end(b, io)) {
 		batch_resume(b, io);
 	} else {
 		batch_finish(b, io);

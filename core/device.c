@@ -12,12 +12,10 @@
 #include <unistd.h>
 
 #include "device.h"
+#include "image.h"
 
 /* Unaligned I/O on a direct device goes through a buffer of this size. */
 #define BOUNCE_BYTES (1u << 20)
-
-/* The first bytes of an image file; the terminating zero is one of them. */
-static const char IMAGE_MAGIC[8] = "brimimg";
 
 static const uint32_t ALL_FLAGS = BRIM_DEVICE_WRITE | BRIM_DEVICE_CREATE |
 				  BRIM_DEVICE_FORCE | BRIM_DEVICE_DIRECT |
@@ -88,13 +86,10 @@ void brim_device_close(struct brim_device *d)
 static int take_options(struct brim_device_options *out,
 			const struct brim_device_options *o, struct brim_err *e)
 {
-	memset(out, 0, sizeof(*out));
-	if (!o)
-		return 0;
-	if (o->struct_bytes < sizeof(*o))
-		return brim__errf(e, -EINVAL, "open",
-				  "struct_bytes of the options is not set");
-	*out = *o;
+	int ret = brim__options_take(out, sizeof(*out), o, "open", e);
+
+	if (ret < 0)
+		return ret;
 	if (out->flags & ~ALL_FLAGS)
 		return brim__errf(e, -EINVAL, "open", "unknown flags 0x%x",
 				  out->flags & ~ALL_FLAGS);
@@ -155,14 +150,14 @@ static int look_at(const struct brim_device *d,
 /* What cannot be read is no image; opening it will say why. */
 static bool is_image(const char *path)
 {
-	char magic[sizeof(IMAGE_MAGIC)];
+	char magic[sizeof(BRIM__IMAGE_MAGIC)];
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	bool is;
 
 	if (fd < 0)
 		return false;
 	is = pread(fd, magic, sizeof(magic), 0) == (ssize_t)sizeof(magic) &&
-	     !memcmp(magic, IMAGE_MAGIC, sizeof(magic));
+	     !memcmp(magic, BRIM__IMAGE_MAGIC, sizeof(magic));
 	close(fd);
 	return is;
 }
@@ -179,7 +174,7 @@ int brim_device_open(struct brim_device **out, const char *path,
 	ret = take_options(&opts, o, e);
 	if (ret < 0)
 		return ret;
-	d = brim__device_new(BRIM_DEVICE_FILE, path, &brim__device_fd_ops);
+	d = brim__device_new(BRIM_KIND_FILE, path, &brim__device_fd_ops);
 	if (!d)
 		return brim__err(e, -ENOMEM, "open", "device");
 	exists = ret = look_at(d, &opts, &st, e);
@@ -267,7 +262,7 @@ static int check_change(const struct brim_device *d, const char *op,
 /* The kernel wants whole sectors, for ranges on block devices. */
 static uint32_t range_unit(const struct brim_device *d)
 {
-	return d->info.kind == BRIM_DEVICE_BLOCK ? d->info.logical_sector_bytes
+	return d->info.kind == BRIM_KIND_BLOCK ? d->info.logical_sector_bytes
 						 : 1;
 }
 

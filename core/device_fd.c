@@ -127,7 +127,7 @@ static int queue_attribute(dev_t dev, const char *name)
 
 static void learn_file(struct brim_device *d, const struct stat *st)
 {
-	d->info.kind = BRIM_DEVICE_FILE;
+	d->info.kind = BRIM_KIND_FILE;
 	d->info.size_bytes = (uint64_t)st->st_size;
 	/* -1 for filesystems on no or on many disks: their st_dev is none. */
 	d->info.is_rotational = queue_attribute(st->st_dev, "rotational");
@@ -138,7 +138,7 @@ static int learn_block(struct brim_device *d, const struct stat *st,
 		       struct brim_err *e)
 {
 	unsigned int physical = 0, min_io = 0, opt_io = 0;
-	int logical = 0, is_readonly = 0;
+	int logical = 0, is_readonly = 0, misaligned = 0;
 	uint64_t size_bytes = 0;
 
 	if (ioctl(d->fd, BLKGETSIZE64, &size_bytes) < 0 ||
@@ -153,12 +153,17 @@ static int learn_block(struct brim_device *d, const struct stat *st,
 		min_io = 0;
 	if (ioctl(d->fd, BLKIOOPT, &opt_io) < 0)
 		opt_io = 0;
-	d->info.kind = BRIM_DEVICE_BLOCK;
+	/* -1: misaligned in a way that no offset mends. */
+	if (ioctl(d->fd, BLKALIGNOFF, &misaligned) < 0)
+		misaligned = 0;
+	d->info.kind = BRIM_KIND_BLOCK;
 	d->info.size_bytes = BRIM__MIN(size_bytes, (uint64_t)BRIM_MAX_BYTES);
 	d->info.logical_sector_bytes = (uint32_t)logical;
 	d->info.physical_sector_bytes = physical;
 	d->info.min_io_bytes = min_io;
 	d->info.opt_io_bytes = opt_io;
+	d->info.misaligned_bytes =
+		misaligned < 0 ? physical / 2 : (uint32_t)misaligned;
 	d->info.is_rotational = queue_attribute(st->st_rdev, "rotational");
 	/* Zeroes without giving the blocks back: stays provisioned. */
 	d->zero_mode = FALLOC_FL_ZERO_RANGE | FALLOC_FL_KEEP_SIZE;
@@ -190,7 +195,7 @@ static int go_direct(struct brim_device *d, struct brim_err *e)
 	uint32_t align = d->info.logical_sector_bytes;
 	int flags = fcntl(d->fd, F_GETFL);
 
-	if (d->info.kind == BRIM_DEVICE_FILE)
+	if (d->info.kind == BRIM_KIND_FILE)
 		align = file_align(d->fd);
 	if (align == 0 || flags < 0 ||
 	    fcntl(d->fd, F_SETFL, flags | O_DIRECT) < 0)
@@ -200,7 +205,7 @@ static int go_direct(struct brim_device *d, struct brim_err *e)
 				  d->shown);
 	d->info.is_direct = 1;
 	d->info.align_bytes = align;
-	if (d->info.kind == BRIM_DEVICE_FILE) {
+	if (d->info.kind == BRIM_KIND_FILE) {
 		d->info.logical_sector_bytes = BRIM__MAX(512, align);
 		d->info.physical_sector_bytes = BRIM__MAX(512, align);
 	}
@@ -257,7 +262,7 @@ static int learn(struct brim_device *d, const struct brim_device_options *o,
 static bool wants_direct(const struct brim_device *d,
 			 const struct brim_device_options *o)
 {
-	return d->info.kind == BRIM_DEVICE_BLOCK
+	return d->info.kind == BRIM_KIND_BLOCK
 		       ? !(o->flags & BRIM_DEVICE_BUFFERED)
 		       : !!(o->flags & BRIM_DEVICE_DIRECT);
 }
@@ -277,7 +282,7 @@ static int settle(struct brim_device *d, bool is_new,
 	if (ret == 0 && wants_direct(d, o))
 		ret = go_direct(d, e);
 	if (ret == 0 && d->info.is_writable &&
-	    d->info.kind == BRIM_DEVICE_FILE &&
+	    d->info.kind == BRIM_KIND_FILE &&
 	    d->info.size_bytes < o->min_size_bytes)
 		ret = grow(d, o->min_size_bytes, e);
 	return ret < 0 ? ret : brim__device_fit(d, o, e);
@@ -338,7 +343,7 @@ static int fd_zero(struct brim_device *d, uint64_t off_bytes,
 static int fd_discard(struct brim_device *d, uint64_t off_bytes,
 		      uint64_t len_bytes)
 {
-	if (d->info.kind != BRIM_DEVICE_BLOCK)
+	if (d->info.kind != BRIM_KIND_BLOCK)
 		return -EOPNOTSUPP;
 	while (len_bytes) {
 		uint64_t step = BRIM__MIN(len_bytes, DISCARD_STEP_BYTES);

@@ -53,7 +53,7 @@ int brim_device_open_null(struct brim_device **out, uint64_t size_bytes,
 			e, -ERANGE, "open",
 			"a null device of more than the largest offset, "
 			"2^63-1");
-	d = brim__device_new(BRIM_DEVICE_NULL, "null", &brim__device_null_ops);
+	d = brim__device_new(BRIM_KIND_NULL, "null", &brim__device_null_ops);
 	if (!d)
 		return brim__err(e, -ENOMEM, "open", "null device");
 	d->info.size_bytes = size_bytes;

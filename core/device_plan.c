@@ -54,7 +54,7 @@ static void show_plan(struct brim_device *d, const struct brim_plan *p)
 {
 	d->ops = &brim__device_plan_ops;
 	d->plan = p;
-	d->info.kind = BRIM_DEVICE_IMAGE;
+	d->info.kind = BRIM_KIND_IMAGE;
 	d->info.size_bytes = brim_plan_size_bytes(p);
 }
 
@@ -84,7 +84,7 @@ int brim_device_open_plan(struct brim_device **out, const struct brim_plan *p,
 	struct brim_device *d;
 
 	*out = NULL;
-	d = brim__device_new(BRIM_DEVICE_IMAGE, brim_plan_name(p),
+	d = brim__device_new(BRIM_KIND_IMAGE, brim_plan_name(p),
 			     &brim__device_plan_ops);
 	if (!d)
 		return brim__err(e, -ENOMEM, "open", brim_plan_name(p));

@@ -154,7 +154,7 @@ static uint32_t sync_hands(const struct brim__engine *eng)
 
 	if (eng->threads)
 		return BRIM__MIN(eng->threads, SYNC_THREADS_MAX);
-	if (info->kind == BRIM_DEVICE_NULL)
+	if (info->kind == BRIM_KIND_NULL)
 		return 1;
 	if (info->is_direct)
 		return BRIM__MIN(eng->queue_depth, SYNC_WAITERS_MAX);

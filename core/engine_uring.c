@@ -230,6 +230,12 @@ static void uring_cleanup(struct brim__engine *eng)
 {
 	struct uring *u = eng->priv;
 
+	/*
+	 * The ring is torn down behind our back; until then a registered file
+	 * stays open, and with it our claim on a block device (O_EXCL).
+	 */
+	if (u->has_file)
+		io_uring_unregister_files(&u->ring);
 	io_uring_queue_exit(&u->ring);
 	free(u);
 }

@@ -3,6 +3,7 @@
  * err.c: fills struct brim_err at the failing site; clocks. Called by every
  * file of the library.
  */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -52,6 +53,22 @@ int brim__err_at(struct brim_err *e, int code, const char *op,
 	err_fill(e, code, op, offset_bytes, fmt, ap);
 	va_end(ap);
 	return code;
+}
+
+int brim__options_take(void *out, size_t out_bytes, const void *options,
+		       const char *op, struct brim_err *e)
+{
+	size_t struct_bytes;
+
+	memset(out, 0, out_bytes);
+	if (!options)
+		return 0;
+	memcpy(&struct_bytes, options, sizeof(struct_bytes));
+	if (struct_bytes < sizeof(struct_bytes))
+		return brim__errf(e, -EINVAL, op,
+				  "struct_bytes of the options is not set");
+	memcpy(out, options, BRIM__MIN(struct_bytes, out_bytes));
+	return 0;
 }
 
 uint64_t brim__now_ns(void)

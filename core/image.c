@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * image.c: a sealed plan as a file of a few KiB, and back. Called by device.c
- * and the binding. A file is:
+ * image.c: a sealed plan as a file of a few KiB, and back. Called by
+ * device_plan.c and the binding. A file is:
  *
  *   0   8  "brimimg" and a zero byte
  *   8   4  version, little-endian
@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "image.h"
@@ -187,14 +188,18 @@ static void out_phase(struct out *o, const struct brim_plan *p, size_t phase)
 
 static void out_plan(struct out *o, const struct brim_plan *p)
 {
-	size_t i;
+	size_t i, notes = 0;
 
 	out_string(o, p->name);
 	out_u64(o, p->size_bytes);
-	out_u64(o, p->note_count);
+	for (i = 0; i < p->note_count; i++)
+		notes += p->notes[i].text != NULL;
+	out_u64(o, notes);
 	for (i = 0; i < p->note_count; i++) {
+		if (!p->notes[i].text)
+			continue;
 		out_string(o, p->notes[i].key);
-		out_string(o, p->notes[i].text ? p->notes[i].text : "");
+		out_string(o, p->notes[i].text);
 	}
 	out_u64(o, p->phase_count);
 	for (i = 0; i < p->phase_count; i++)
@@ -294,6 +299,30 @@ static int write_all(int fd, const uint8_t *p, size_t len)
 	return 0;
 }
 
+/* Only an image, an empty file or nothing may be replaced. */
+static int replace_check(const char *path, struct brim_err *e)
+{
+	char magic[8] = { 0 };
+	struct stat st;
+	ssize_t n;
+	int fd;
+
+	if (lstat(path, &st) < 0)
+		return errno == ENOENT ? 0 :
+					 brim__err(e, -errno, "save", path);
+	if (S_ISREG(st.st_mode) && !st.st_size)
+		return 0;
+	fd = S_ISREG(st.st_mode) ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+	n = fd < 0 ? 0 : read(fd, magic, sizeof(magic));
+	if (fd >= 0)
+		close(fd);
+	if (n == sizeof(magic) && !memcmp(magic, BRIM__IMAGE_MAGIC, 8))
+		return 0;
+	return brim__errf(e, -EEXIST, "save",
+			  "%s is there and is no brim image; name another file",
+			  path);
+}
+
 /* Writes and syncs a file that takes its name only once it is whole. */
 static int file_replace(const char *path, const void *buf, size_t len,
 			struct brim_err *e)
@@ -327,6 +356,9 @@ int brim_image_save(const struct brim_plan *p, const char *path,
 	size_t len;
 	int ret;
 
+	ret = replace_check(path, e);
+	if (ret < 0)
+		return ret;
 	ret = brim_image_encode(p, &buf, &len, e);
 	if (ret < 0)
 		return ret;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * image.h: the image file's constants, known to image.c, image_decode.c and
- * device.c (which tells an image file by its magic).
+ * image.h: the image file's constants, for image.c, image_decode.c and device.c,
+ * which tells an image file by its magic.
  */
 #ifndef BRIM_IMAGE_H
 #define BRIM_IMAGE_H

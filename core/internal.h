@@ -19,6 +19,13 @@
 #define BRIM__BUFFER_ALIGN 4096u
 
 /*
+ * The largest I/O where none is asked for, and the largest that may be: larger
+ * ones gain nothing and cost queue_depth buffers of that size.
+ */
+#define BRIM__IO_BYTES_DEFAULT (1u << 20)
+#define BRIM__IO_BYTES_MAX (64u << 20)
+
+/*
  * Fills *e (when not NULL) and returns code, which is -errno. The message is
  * "what: strerror" for brim__err, the formatted text for brim__errf.
  */
@@ -33,6 +40,23 @@ int brim__err_at(struct brim_err *e, int code, const char *op,
 /* The name of an errno ("ENOSPC"), or NULL; and the number, or 0. */
 const char *brim__errno_name(int err);
 int brim__errno_number(const char *name);
+
+/*
+ * Copies a caller's options struct, which may be of an older, shorter version:
+ * what it lacks is zero. Both begin with size_t struct_bytes. -EINVAL where
+ * that is not set; NULL options are all zero.
+ */
+int brim__options_take(void *out, size_t out_bytes, const void *options,
+		       const char *op, struct brim_err *e);
+
+/*
+ * What every caller's integer and checksum must be (layout.c): a known width
+ * and byte order, a known kind. -EINVAL names the field.
+ */
+int brim__int_check(const char *op, const char *field, uint32_t width_bytes,
+		    enum brim_endian endian, struct brim_err *e);
+int brim__checksum_check(const char *op, const char *field,
+			 const struct brim_checksum *c, struct brim_err *e);
 
 /* Monotonic time in nanoseconds. */
 uint64_t brim__now_ns(void);

@@ -20,6 +20,31 @@ struct brim_layout {
 	struct brim_field fields[];
 };
 
+int brim__int_check(const char *op, const char *field, uint32_t width_bytes,
+		    enum brim_endian endian, struct brim_err *e)
+{
+	if (width_bytes != 1 && width_bytes != 2 && width_bytes != 4 &&
+	    width_bytes != 8)
+		return brim__errf(e, -EINVAL, op,
+				  "field '%s': an integer has 1, 2, 4 or 8 bytes, not %u",
+				  field, width_bytes);
+	if (endian != BRIM_BIG && endian != BRIM_LITTLE)
+		return brim__errf(e, -EINVAL, op,
+				  "field '%s': the byte order is BRIM_BIG or BRIM_LITTLE",
+				  field);
+	return 0;
+}
+
+int brim__checksum_check(const char *op, const char *field,
+			 const struct brim_checksum *c, struct brim_err *e)
+{
+	if (c->kind != BRIM_CRC32C && c->kind != BRIM_CRC32)
+		return brim__errf(e, -EINVAL, op,
+				  "field '%s': the checksum is BRIM_CRC32C or BRIM_CRC32",
+				  field);
+	return brim__int_check(op, field, 4, c->endian, e);
+}
+
 static int field_check(const struct brim_layout_options *o,
 		       const struct brim_field *f, uint32_t at, bool last,
 		       struct brim_err *e)
@@ -95,23 +120,25 @@ static int checksum_check(struct brim_layout *l,
 		return brim__errf(e, -EINVAL, "layout",
 				  "%s: the checksum field '%s' must be one field of 4 bytes",
 				  o->name, o->checksum_field);
-	if (o->checksum.kind != BRIM_CRC32C && o->checksum.kind != BRIM_CRC32)
-		return brim__errf(e, -EINVAL, "layout",
-				  "%s: unknown kind of checksum", o->name);
 	l->checksum = o->checksum;
-	return 0;
+	return brim__checksum_check("layout", o->checksum_field, &o->checksum,
+				    e);
 }
 
 int brim_layout_create(struct brim_layout **out,
-		       const struct brim_layout_options *o,
+		       const struct brim_layout_options *options,
 		       const struct brim_field *fields, size_t field_count,
 		       struct brim_err *e)
 {
+	struct brim_layout_options opts, *o = &opts;
 	struct brim_layout *l;
 	size_t i;
 	int ret;
 
 	*out = NULL;
+	ret = brim__options_take(o, sizeof(*o), options, "layout", e);
+	if (ret < 0)
+		return ret;
 	if (!o->name || !*o->name || !o->size_bytes || !field_count)
 		return brim__errf(e, -EINVAL, "layout",
 				  "a layout needs a name, a size and fields");

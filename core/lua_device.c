@@ -177,10 +177,10 @@ static void set_boolean(lua_State *L, const char *name, int is)
 static int device_info(lua_State *L)
 {
 	static const char *const KINDS[] = {
-		[BRIM_DEVICE_FILE] = "file",
-		[BRIM_DEVICE_BLOCK] = "block",
-		[BRIM_DEVICE_IMAGE] = "image",
-		[BRIM_DEVICE_NULL] = "null",
+		[BRIM_KIND_FILE] = "file",
+		[BRIM_KIND_BLOCK] = "block",
+		[BRIM_KIND_IMAGE] = "image",
+		[BRIM_KIND_NULL] = "null",
 	};
 	struct brim_device_info info;
 
@@ -195,6 +195,7 @@ static int device_info(lua_State *L)
 	set_integer(L, "physical_sector_bytes", info.physical_sector_bytes);
 	set_integer(L, "min_io_bytes", info.min_io_bytes);
 	set_integer(L, "opt_io_bytes", info.opt_io_bytes);
+	set_integer(L, "misaligned_bytes", info.misaligned_bytes);
 	set_integer(L, "align_bytes", info.align_bytes);
 	if (info.is_rotational >= 0)
 		set_boolean(L, "is_rotational", info.is_rotational);

@@ -18,6 +18,17 @@ static struct brim_layout *check_layout(lua_State *L, int arg)
 	return h->l;
 }
 
+/* A field of the table that must fit 32 bits; raises what does not. */
+static uint32_t opt_u32(lua_State *L, int t, const char *name, int64_t def)
+{
+	int64_t v = brim__lua_opt_int_field(L, t, name, def);
+
+	if (v < 0 || v > UINT32_MAX)
+		luaL_error(L, "%s %I does not fit 32 bits", name,
+			   (LUAI_UACINT)v);
+	return (uint32_t)v;
+}
+
 static enum brim_endian to_endian(lua_State *L, const char *s)
 {
 	if (s && !strcmp(s, "big"))
@@ -41,10 +52,8 @@ static void read_checksum(lua_State *L, int arg, struct brim_layout_options *o)
 			brim__lua_opt_string_field(L, t, "field", NULL);
 		o->checksum.kind = !strcmp(kind, "crc32c") ? BRIM_CRC32C :
 				   !strcmp(kind, "crc32")  ? BRIM_CRC32 : 0;
-		o->checksum.seed = (uint32_t)brim__lua_opt_int_field(
-			L, t, "seed", 0xffffffff);
-		o->checksum.xor_out = (uint32_t)brim__lua_opt_int_field(
-			L, t, "xor_out", 0xffffffff);
+		o->checksum.seed = opt_u32(L, t, "seed", 0xffffffff);
+		o->checksum.xor_out = opt_u32(L, t, "xor_out", 0xffffffff);
 		o->checksum.endian = to_endian(
 			L, brim__lua_opt_string_field(L, t, "endian",
 						      "little"));
@@ -57,12 +66,11 @@ static void read_field(lua_State *L, int t, struct brim_field *f)
 	struct llayout *record;
 
 	f->name = brim__lua_opt_string_field(L, t, "name", NULL);
-	f->off_bytes = (uint32_t)brim__lua_opt_int_field(L, t, "off_bytes", 0);
-	f->width_bytes =
-		(uint32_t)brim__lua_opt_int_field(L, t, "width_bytes", 0);
+	f->off_bytes = opt_u32(L, t, "off_bytes", 0);
+	f->width_bytes = opt_u32(L, t, "width_bytes", 0);
 	f->endian = to_endian(
 		L, brim__lua_opt_string_field(L, t, "endian", NULL));
-	f->count = (uint32_t)brim__lua_opt_int_field(L, t, "count", 1);
+	f->count = opt_u32(L, t, "count", 1);
 	f->value = brim__lua_opt_int_field(L, t, "value", 0);
 	lua_getfield(L, t, "record");
 	record = luaL_testudata(L, -1, BRIM_LAYOUT_MT);
@@ -90,8 +98,7 @@ static int layout_new(lua_State *L)
 	h->l = NULL;
 	luaL_setmetatable(L, BRIM_LAYOUT_MT);
 	o.name = brim__lua_opt_string_field(L, 1, "name", NULL);
-	o.size_bytes =
-		(uint32_t)brim__lua_opt_int_field(L, 1, "size_bytes", 0);
+	o.size_bytes = opt_u32(L, 1, "size_bytes", 0);
 	o.extensible = brim__lua_opt_bool_field(L, 1, "extensible", 0);
 	read_checksum(L, 1, &o);
 	luaL_argcheck(L, lua_getfield(L, 1, "fields") == LUA_TTABLE, 1,

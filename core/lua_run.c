@@ -97,7 +97,6 @@ static int run_open(lua_State *L)
 	brim__lua_check_options(L, 4, names);
 	brim__lua_run_options(L, 4, &o);
 	h = brim__lua_run_push(L, 1, 2);
-	h->plan = &plan->p;
 	if (brim_run_open(&h->r, plan->p, d,
 			  is_verify ? BRIM_RUN_VERIFY : BRIM_RUN_WRITE, &o,
 			  &e) < 0)
@@ -130,10 +129,6 @@ static struct brim__lua_run *check_run(lua_State *L)
 
 	if (!h->r)
 		luaL_error(L, "run is closed");
-	if (h->plan && !*h->plan) {
-		run_close(L);
-		luaL_error(L, "the run's plan was closed before the run");
-	}
 	return h;
 }
 

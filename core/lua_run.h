@@ -14,7 +14,6 @@
  */
 struct brim__lua_run {
 	struct brim_run *r;            /* NULL: closed */
-	struct brim_plan *const *plan; /* of the plan's handle; NULL: a scan */
 	const char *path;              /* of the device, for errors */
 };
 

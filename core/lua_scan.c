@@ -109,13 +109,34 @@ static int scan_expect_int(lua_State *L)
 }
 
 /*
- * scan_open(scan, device, {offset_bytes=, stride_bytes=, count=, and a run's
- * options}) -> run | nil, error
+ * scan:expect_bytes(off, string, structure, field) -> true | nil, error
+ */
+static int scan_expect_bytes(lua_State *L)
+{
+	struct brim_scan *s = check_scan(L, 1);
+	uint64_t off_bytes = brim__lua_check_bytes(L, 2);
+	size_t len;
+	const char *bytes = luaL_checklstring(L, 3, &len);
+	struct brim_err e = { 0 };
+
+	luaL_argcheck(L, len <= UINT32_MAX, 3, "less than 4 GiB");
+	return brim__lua_done(L,
+			      brim_scan_expect_bytes(s, off_bytes, bytes,
+						     (uint32_t)len,
+						     luaL_checkstring(L, 4),
+						     luaL_checkstring(L, 5),
+						     &e),
+			      &e);
+}
+
+/*
+ * scan_open(scan, device, {offset_bytes=, stride_bytes=, first=, count=, and a
+ * run's options}) -> run | nil, error
  */
 static int scan_open(lua_State *L)
 {
 	static const char *const names[] = {
-		"offset_bytes",        "stride_bytes", "count",
+		"offset_bytes",        "stride_bytes", "first", "count",
 		BRIM__LUA_RUN_OPTIONS, NULL,
 	};
 	struct brim_scan *s = check_scan(L, 1);
@@ -124,20 +145,23 @@ static int scan_open(lua_State *L)
 	struct brim_device_info info;
 	struct brim_err e = { 0 };
 	struct brim__lua_run *h;
-	uint64_t off_bytes, stride_bytes;
-	int64_t count;
+	struct brim_scan_range range;
+	int64_t first, count;
 
 	luaL_checktype(L, 3, LUA_TTABLE);
 	brim__lua_check_options(L, 3, names);
 	brim__lua_run_options(L, 3, &o);
-	off_bytes = brim__lua_opt_bytes_field(L, 3, "offset_bytes", 0);
-	stride_bytes = brim__lua_opt_bytes_field(L, 3, "stride_bytes", 0);
+	range.off_bytes = brim__lua_opt_bytes_field(L, 3, "offset_bytes", 0);
+	range.stride_bytes = brim__lua_opt_bytes_field(L, 3, "stride_bytes", 0);
+	first = brim__lua_opt_int_field(L, 3, "first", 0);
+	luaL_argcheck(L, first >= 0, 3, "option 'first': at least 0");
 	count = brim__lua_opt_int_field(L, 3, "count", 1);
 	luaL_argcheck(L, count >= 1, 3, "option 'count': at least 1");
+	range.first = (uint64_t)first;
+	range.count = (uint64_t)count;
 	h = brim__lua_run_push(L, 1, 2);
 	brim_device_info(d, &info);
-	if (brim_scan_open(&h->r, s, d, off_bytes, stride_bytes,
-			   (uint64_t)count, &o, &e) < 0)
+	if (brim_scan_open(&h->r, s, d, &range, &o, &e) < 0)
 		return brim__lua_fail(L, &e, info.path);
 	h->path = info.path;
 	brim__lua_handles++;
@@ -147,6 +171,7 @@ static int scan_open(lua_State *L)
 static const luaL_Reg scan_methods[] = {
 	{ "expect_layout", scan_expect_layout },
 	{ "expect_int", scan_expect_int },
+	{ "expect_bytes", scan_expect_bytes },
 	{ NULL, NULL },
 };
 

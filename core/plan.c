@@ -215,6 +215,8 @@ int brim_plan_set_note(struct brim_plan *p, const char *key, const char *text,
 	struct brim__note *n = note_find(p, key), *v;
 	char *copy = NULL;
 
+	if (plan_open(p, e) < 0)
+		return -EINVAL;
 	if (text) {
 		copy = strdup(text);
 		if (!copy)
@@ -340,6 +342,7 @@ static void totals_piece(const struct brim__piece *piece, uint32_t max_io_bytes,
 		totals_align(t, piece->len_bytes);
 		return;
 	}
+	totals_align(t, piece->stride_bytes * piece->first);
 	if (piece->count > 1)
 		totals_align(t, piece->stride_bytes);
 	t->groups += piece->is_groups ? laid : 0;
@@ -386,6 +389,8 @@ void brim_plan_totals(const struct brim_plan *p, uint32_t max_io_bytes,
 {
 	size_t i;
 
+	if (!max_io_bytes)
+		max_io_bytes = BRIM__IO_BYTES_DEFAULT;
 	memset(out, 0, sizeof(*out));
 	out->phases = p->phase_count;
 	out->pieces = p->piece_count;

@@ -140,7 +140,7 @@ struct brim__patch {
 	uint32_t width_bytes;
 	enum brim_endian endian;
 	int64_t base, step;
-	char *field;		/* for messages; may be NULL */
+	char *field;		/* for messages */
 };
 
 struct brim__sum {

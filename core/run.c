@@ -11,10 +11,7 @@
 #include "run.h"
 
 #define DEFAULT_DEPTH 128u
-#define DEFAULT_IO_BYTES (1u << 20)
 #define DEFAULT_MISMATCHES 16u
-/* Larger I/Os gain nothing and cost queue_depth buffers of that size. */
-#define IO_BYTES_MAX (64u << 20)
 #define MISMATCHES_MAX (1u << 20)
 
 /* ----------------------------------------------------------------- options */
@@ -25,23 +22,21 @@ int brim__run_options(struct brim_run_options *out,
 {
 	uint32_t align = BRIM__MAX(1u, d->info.align_bytes);
 
-	memset(out, 0, sizeof(*out));
-	if (o && !o->struct_bytes)
-		return brim__errf(e, -EINVAL, "open",
-				  "the options' struct_bytes is not set");
-	if (o)
-		memcpy(out, o, BRIM__MIN(o->struct_bytes, sizeof(*out)));
+	int ret = brim__options_take(out, sizeof(*out), o, "open", e);
+
+	if (ret < 0)
+		return ret;
 	if (!out->queue_depth)
 		out->queue_depth = DEFAULT_DEPTH;
 	if (!out->max_io_bytes)
-		out->max_io_bytes = BRIM__MAX(DEFAULT_IO_BYTES, align);
+		out->max_io_bytes = BRIM__MAX(BRIM__IO_BYTES_DEFAULT, align);
 	if (!out->max_mismatches)
 		out->max_mismatches = DEFAULT_MISMATCHES;
-	if (out->max_io_bytes > IO_BYTES_MAX || out->max_io_bytes % align)
+	if (out->max_io_bytes > BRIM__IO_BYTES_MAX || out->max_io_bytes % align)
 		return brim__errf(e, -EINVAL, "open",
 				  "max_io_bytes %u: it is "
 				  "a multiple of %u, at most %u",
-				  out->max_io_bytes, align, IO_BYTES_MAX);
+				  out->max_io_bytes, align, BRIM__IO_BYTES_MAX);
 	if (out->max_mismatches > MISMATCHES_MAX)
 		return brim__errf(e, -EINVAL, "open",
 				  "max_mismatches %u: at "
@@ -59,6 +54,7 @@ void brim_run_close(struct brim_run *r)
 	brim__batch_close(r->batch);
 	brim_device_close(r->dev);
 	brim_plan_free((struct brim_plan *)(uintptr_t)r->plan);
+	brim_scan_free((struct brim_scan *)(uintptr_t)r->scan);
 	pthread_mutex_destroy(&r->lock);
 	free(r->kept);
 	free(r->redo);
@@ -181,8 +177,7 @@ static void run_begin(struct brim_run *r)
 	r->is_begun = true;
 	r->begun_ns = brim__now_ns();
 	brim__cpu_ns(&r->user_ns, &r->system_ns);
-	if (r->phase_count)
-		run_begin_phase(r, r->begun_ns);
+	run_begin_phase(r, r->begun_ns);
 }
 
 /* Queues I/Os until the slots or the phase's I/Os run out. */
@@ -263,8 +258,6 @@ int brim_run_step(struct brim_run *r, uint64_t budget_ns,
 
 	if (!r->is_begun)
 		run_begin(r);
-	if (!r->phase_count)
-		r->is_finished = true;
 	if (!r->is_finished)
 		ret = run_loop(r, budget_ns ? brim__now_ns() + budget_ns : 0,
 			       e);

@@ -56,9 +56,9 @@ struct brim_run {
 	bool cannot_seek; /* no SEEK_DATA here */
 
 	/* Scan: instance i is at off_bytes + stride_bytes * i. */
-	const struct brim_scan *scan;
+	const struct brim_scan *scan; /* held */
 	uint64_t off_bytes, stride_bytes;
-	uint64_t instance, count;
+	uint64_t instance, end; /* the next, and one past the last */
 	uint32_t instances_per_io;
 
 	uint64_t groups_done, groups_total;

@@ -77,7 +77,7 @@ static void stats_time(const struct brim_run *r, struct brim_run_stats *st,
 void brim__run_stats(const struct brim_run *r, struct brim_run_stats *st)
 {
 	const struct brim__batch_stats *bs = brim__batch_stats(r->batch);
-	size_t room = st->struct_bytes ? st->struct_bytes : sizeof(*st);
+	size_t room = st->struct_bytes;
 	struct brim_run_stats all = { .struct_bytes = room };
 
 	all.engine = brim__batch_engine(r->batch);

@@ -122,7 +122,7 @@ static void verify_skip_hole(struct brim_run *r)
 	off_t data, hole;
 
 	if (r->cannot_seek || r->dev->fd < 0 ||
-	    r->dev->info.kind != BRIM_DEVICE_FILE ||
+	    r->dev->info.kind != BRIM_KIND_FILE ||
 	    (r->zeros.off_bytes < r->data_to))
 		return;
 	data = lseek(r->dev->fd, (off_t)r->zeros.off_bytes, SEEK_DATA);

@@ -36,6 +36,15 @@ static void write_zeros(struct brim_run *r, struct brim__io *io)
 	r->zeros.len_bytes -= part;
 }
 
+/* A block device zeroes whole sectors, also where it is open buffered. */
+static bool can_zero(const struct brim_run *r, const struct brim__desc *d)
+{
+	const struct brim_device_info *info = &r->dev->info;
+
+	return info->kind != BRIM_KIND_BLOCK ||
+	       (d->off_bytes | d->len_bytes) % info->logical_sector_bytes == 0;
+}
+
 static int write_next(struct brim_run *r, struct brim__io *io)
 {
 	struct brim__run_slot *slot = &r->slots[io->slot];
@@ -46,7 +55,7 @@ static int write_next(struct brim_run *r, struct brim__io *io)
 	if (!r->zeros.len_bytes) {
 		if (!brim__cursor_next(&r->cursor, d))
 			return 0;
-		if (d->is_zero && r->cannot_zero)
+		if (d->is_zero && (r->cannot_zero || !can_zero(r, d)))
 			r->zeros = *d;
 	}
 	if (r->zeros.len_bytes) {

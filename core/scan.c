@@ -34,11 +34,22 @@ struct scan_int {
 	char *structure, *field;
 };
 
+/* Bytes that are the same at every instance. */
+struct scan_bytes {
+	uint64_t off_bytes;
+	uint32_t len_bytes;
+	uint8_t *bytes;
+	char *structure, *field;
+};
+
 struct brim_scan {
+	uint32_t holders; /* who must let go before it is freed */
 	struct scan_sum *sums;
 	size_t sum_count;
 	struct scan_int *ints;
 	size_t int_count;
+	struct scan_bytes *bytes;
+	size_t bytes_count;
 	uint64_t from_bytes, to_bytes; /* of all expectations; 0, 0: none */
 };
 
@@ -47,15 +58,34 @@ struct brim_scan {
 int brim_scan_create(struct brim_scan **out, struct brim_err *e)
 {
 	*out = calloc(1, sizeof(**out));
-	return *out ? 0 : brim__err(e, -ENOMEM, "scan", "create");
+	if (!*out)
+		return brim__err(e, -ENOMEM, "scan", "create");
+	(*out)->holders = 1;
+	return 0;
+}
+
+/* One more holder, who lets go with brim_scan_free. */
+static const struct brim_scan *scan_hold(const struct brim_scan *s)
+{
+	/* How many hold it is no part of what is expected. */
+	uint32_t *holders = (uint32_t *)(uintptr_t)&s->holders;
+
+	__atomic_add_fetch(holders, 1, __ATOMIC_RELAXED);
+	return s;
 }
 
 void brim_scan_free(struct brim_scan *s)
 {
 	size_t k;
 
-	if (!s)
+	if (!s || __atomic_sub_fetch(&s->holders, 1, __ATOMIC_ACQ_REL) > 0)
 		return;
+	for (k = 0; k < s->bytes_count; k++) {
+		free(s->bytes[k].structure);
+		free(s->bytes[k].field);
+		free(s->bytes[k].bytes);
+	}
+	free(s->bytes);
 	for (k = 0; k < s->int_count; k++) {
 		free(s->ints[k].structure);
 		free(s->ints[k].field);
@@ -116,22 +146,6 @@ int brim_scan_expect_layout(struct brim_scan *s, const struct brim_layout *l,
 	return 0;
 }
 
-static int scan_check_int(uint32_t width, enum brim_endian endian,
-			  const char *field, struct brim_err *e)
-{
-	if (width != 1 && width != 2 && width != 4 && width != 8)
-		return brim__errf(e, -EINVAL, "scan",
-				  "%s: an integer has 1, 2, "
-				  "4 or 8 bytes, not %u",
-				  field, width);
-	if (endian != BRIM_BIG && endian != BRIM_LITTLE)
-		return brim__errf(e, -EINVAL, "scan",
-				  "%s: the byte order is "
-				  "BRIM_BIG or BRIM_LITTLE",
-				  field);
-	return 0;
-}
-
 /* Room for one more integer; NULL without memory. */
 static struct scan_int *scan_grow(struct brim_scan *s)
 {
@@ -153,7 +167,7 @@ int brim_scan_expect_int(struct brim_scan *s, uint64_t off_bytes,
 	struct scan_int *x;
 	int ret;
 
-	ret = scan_check_int(width_bytes, endian, field, e);
+	ret = brim__int_check("scan", field, width_bytes, endian, e);
 	if (ret < 0)
 		return ret;
 	x = scan_grow(s);
@@ -180,7 +194,61 @@ int brim_scan_expect_int(struct brim_scan *s, uint64_t off_bytes,
 	return 0;
 }
 
+int brim_scan_expect_bytes(struct brim_scan *s, uint64_t off_bytes,
+			   const void *bytes, uint32_t len_bytes,
+			   const char *structure, const char *field,
+			   struct brim_err *e)
+{
+	struct scan_bytes x = { .off_bytes = off_bytes,
+				.len_bytes = len_bytes };
+	struct scan_bytes *v;
+	int ret;
+
+	if (!len_bytes)
+		return brim__errf(e, -EINVAL, "scan",
+				  "field '%s': no bytes are expected", field);
+	v = reallocarray(s->bytes, s->bytes_count + 1, sizeof(*v));
+	if (!v)
+		return brim__err(e, -ENOMEM, "scan", field);
+	s->bytes = v;
+	x.bytes = malloc(len_bytes);
+	x.structure = strdup(structure ? structure : "");
+	x.field = strdup(field);
+	if (!x.bytes || !x.structure || !x.field)
+		ret = brim__err(e, -ENOMEM, "scan", field);
+	else
+		ret = scan_cover(s, off_bytes, len_bytes, field, e);
+	if (ret < 0) {
+		free(x.bytes);
+		free(x.structure);
+		free(x.field);
+		return ret;
+	}
+	memcpy(x.bytes, bytes, len_bytes);
+	v[s->bytes_count++] = x;
+	return 0;
+}
+
 /* ---------------------------------------------------------------- checking */
+
+/* Reports the first byte that differs. */
+static void scan_bytes_check(struct brim_run *r, const struct scan_bytes *x,
+			     uint64_t i, const uint8_t *raw, uint64_t off_bytes)
+{
+	struct brim_mismatch m = { .group = i,
+				   .piece = x->structure,
+				   .what = x->field };
+	uint32_t k = 0;
+
+	if (!memcmp(raw, x->bytes, x->len_bytes))
+		return;
+	while (raw[k] == x->bytes[k])
+		k++;
+	m.off_bytes = off_bytes + k;
+	m.expected = x->bytes[k];
+	m.found = raw[k];
+	brim__run_mismatch(r, &m);
+}
 
 /*
  * A checksum is wrong. Sealing a copy shows which field holds it and what it
@@ -236,6 +304,11 @@ static void scan_instance(struct brim_run *r, uint64_t i, const uint8_t *raw,
 		m.what = x->field;
 		brim__run_mismatch(r, &m);
 	}
+	for (k = 0; k < s->bytes_count; k++) {
+		uint64_t at = s->bytes[k].off_bytes - s->from_bytes;
+
+		scan_bytes_check(r, &s->bytes[k], i, raw + at, off_bytes + at);
+	}
 	for (k = 0; k < s->sum_count; k++) {
 		const struct scan_sum *x = &s->sums[k];
 		uint64_t at = x->off_bytes - s->from_bytes;
@@ -268,10 +341,10 @@ static int scan_next(struct brim_run *r, struct brim__io *io)
 	uint64_t span = r->scan->to_bytes - r->scan->from_bytes;
 	uint64_t to;
 
-	if (r->instance >= r->count)
+	if (r->instance >= r->end)
 		return 0;
 	d->instance = r->instance;
-	d->instances = (uint32_t)BRIM__MIN(r->count - r->instance,
+	d->instances = (uint32_t)BRIM__MIN(r->end - r->instance,
 					   r->instances_per_io);
 	r->instance += d->instances;
 	d->off_bytes = r->off_bytes + r->stride_bytes * d->instance +
@@ -296,50 +369,49 @@ static const struct brim__run_ops scan_ops = {
 
 /* Whether the last instance ends on the device; all sums are checked. */
 static int scan_fits(const struct brim_scan *s, const struct brim_device *d,
-		     uint64_t off_bytes, uint64_t stride_bytes, uint64_t count,
-		     struct brim_err *e)
+		     const struct brim_scan_range *g, struct brim_err *e)
 {
-	uint64_t end = 0;
+	uint64_t last = 0, end = 0;
 
 	if (s->from_bytes == s->to_bytes)
 		return brim__errf(e, -EINVAL, "scan", "nothing is expected");
-	if (!count || (count > 1 && !stride_bytes))
+	if (!g->count || (g->count > 1 && !g->stride_bytes))
 		return brim__errf(e, -EINVAL, "scan",
-				  "count and stride_bytes "
-				  "are at least 1");
-	if (brim_mul(stride_bytes, count - 1, &end) < 0 ||
-	    brim_add(end, off_bytes, &end) < 0 ||
+				  "count and stride_bytes are at least 1");
+	if (brim_add(g->first, g->count - 1, &last) < 0 ||
+	    brim_mul(g->stride_bytes, last, &end) < 0 ||
+	    brim_add(end, g->off_bytes, &end) < 0 ||
 	    brim_add(end, s->to_bytes, &end) < 0 || end > d->info.size_bytes)
 		return brim__errf(e, -ERANGE, "scan",
-				  "instance %llu ends past "
-				  "the %llu bytes of %s",
-				  (unsigned long long)count - 1,
+				  "instance %llu ends past the %llu bytes of %s",
+				  (unsigned long long)(g->first + g->count - 1),
 				  (unsigned long long)d->info.size_bytes,
 				  d->info.path);
 	return 0;
 }
 
 /* How many instances one read of at most max_io_bytes takes. */
-static uint32_t scan_per_io(const struct brim_scan *s, uint64_t stride_bytes,
-			    uint64_t count, uint32_t max_io_bytes)
+static uint32_t scan_per_io(const struct brim_scan *s,
+			    const struct brim_scan_range *g,
+			    uint32_t max_io_bytes)
 {
 	uint64_t span = s->to_bytes - s->from_bytes, n;
 
-	if (count == 1 || span >= max_io_bytes ||
-	    stride_bytes > span + BRIM__MAX(span, GAP_MIN))
+	if (g->count == 1 || span >= max_io_bytes ||
+	    g->stride_bytes > span + BRIM__MAX(span, GAP_MIN))
 		return 1;
-	n = (max_io_bytes - span) / stride_bytes + 1;
-	return (uint32_t)BRIM__MIN(n, BRIM__MIN(count, UINT32_MAX));
+	n = (max_io_bytes - span) / g->stride_bytes + 1;
+	return (uint32_t)BRIM__MIN(n, BRIM__MIN(g->count, UINT32_MAX));
 }
 
 int brim_scan_open(struct brim_run **out, const struct brim_scan *s,
-		   struct brim_device *d, uint64_t off_bytes,
-		   uint64_t stride_bytes, uint64_t count,
+		   struct brim_device *d, const struct brim_scan_range *g,
 		   const struct brim_run_options *o, struct brim_err *e)
 {
 	uint64_t align = BRIM__MAX(1u, d->info.align_bytes);
 	uint64_t span = s->to_bytes - s->from_bytes, slot_bytes;
 	struct brim_run_options opts;
+	struct brim_run *r;
 	uint32_t per_io;
 	int ret;
 
@@ -347,25 +419,27 @@ int brim_scan_open(struct brim_run **out, const struct brim_scan *s,
 	ret = brim__run_options(&opts, o, d, e);
 	if (ret < 0)
 		return ret;
-	ret = scan_fits(s, d, off_bytes, stride_bytes, count, e);
+	ret = scan_fits(s, d, g, e);
 	if (ret < 0)
 		return ret;
-	per_io = scan_per_io(s, stride_bytes, count, opts.max_io_bytes);
+	per_io = scan_per_io(s, g, opts.max_io_bytes);
 	/* Room for reading from and to the device's boundaries. */
-	slot_bytes = stride_bytes * (per_io - 1) + span + 2 * align;
-	ret = brim__run_create(out, &scan_ops, d, (uint32_t)slot_bytes, &opts,
+	slot_bytes = g->stride_bytes * (per_io - 1) + span + 2 * align;
+	ret = brim__run_create(&r, &scan_ops, d, (uint32_t)slot_bytes, &opts,
 			       e);
 	if (ret < 0)
 		return ret;
-	(*out)->scan = s;
-	(*out)->phase_count = 1;
-	(*out)->off_bytes = off_bytes;
-	(*out)->stride_bytes = stride_bytes;
-	(*out)->count = count;
-	(*out)->instances_per_io = per_io;
-	(*out)->groups_total = count;
-	(*out)->ios_total = (count - 1) / per_io + 1;
-	(*out)->bytes_total = per_io > 1 ? stride_bytes * (count - 1) + span
-					 : span * count;
+	r->scan = scan_hold(s);
+	r->phase_count = 1;
+	r->off_bytes = g->off_bytes;
+	r->stride_bytes = g->stride_bytes;
+	r->instance = g->first;
+	r->end = g->first + g->count;
+	r->instances_per_io = per_io;
+	r->groups_total = g->count;
+	r->ios_total = (g->count - 1) / per_io + 1;
+	r->bytes_total = per_io > 1 ? g->stride_bytes * (g->count - 1) + span :
+				      span * g->count;
+	*out = r;
 	return 0;
 }

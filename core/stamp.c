@@ -17,6 +17,19 @@ int brim_stamp_create(struct brim_stamp **out, struct brim_err *e)
 	return *out ? 0 : brim__err(e, -ENOMEM, "stamp", "stamp");
 }
 
+static void extents_free(struct brim_stamp *s)
+{
+	size_t i;
+
+	for (i = 0; s->templates && i < s->extent_count; i++)
+		free(s->templates[i]);
+	free(s->templates);
+	free(s->extents);
+	s->templates = NULL;
+	s->extents = NULL;
+	s->extent_count = 0;
+}
+
 void brim_stamp_free(struct brim_stamp *s)
 {
 	size_t i;
@@ -29,14 +42,11 @@ void brim_stamp_free(struct brim_stamp *s)
 	}
 	for (i = 0; i < s->patch_count; i++)
 		free(s->patches[i].field);
-	for (i = 0; i < s->extent_count; i++)
-		free(s->templates[i]);
 	brim__stamp_code_free(s->code);
+	extents_free(s);
 	free(s->regions);
 	free(s->patches);
 	free(s->sums);
-	free(s->extents);
-	free(s->templates);
 	free(s);
 }
 
@@ -91,8 +101,7 @@ int brim_stamp_region(struct brim_stamp *s, uint64_t off_bytes,
 					  "'%s' at %" PRIu64 " overlaps '%s' at %" PRIu64,
 					  label, off_bytes, s->regions[i].label,
 					  s->regions[i].off_bytes);
-	s->total_bytes += len_bytes;
-	if (s->total_bytes > BRIM_STAMP_MAX_BYTES)
+	if (len_bytes > BRIM_STAMP_MAX_BYTES - s->total_bytes)
 		return brim__errf(e, -EFBIG, "stamp",
 				  "'%s' takes the stamp past %u bytes; use a range of zeros or more pieces",
 				  label, BRIM_STAMP_MAX_BYTES);
@@ -110,6 +119,7 @@ int brim_stamp_region(struct brim_stamp *s, uint64_t off_bytes,
 		return brim__err(e, -ENOMEM, "stamp", label);
 	}
 	s->region_count++;
+	s->total_bytes += len_bytes;
 	return 0;
 }
 
@@ -185,7 +195,9 @@ int brim_stamp_set_int(struct brim_stamp *s, uint64_t off_bytes,
 	struct brim__region *r;
 	int ret;
 
-	if (stamp_open(s, e) < 0)
+	if (stamp_open(s, e) < 0 ||
+	    brim__int_check("stamp", field ? field : "?", width_bytes, endian,
+			    e) < 0)
 		return -EINVAL;
 	r = region_find(s, off_bytes, width_bytes, e);
 	if (!r)
@@ -214,7 +226,8 @@ int brim_stamp_set_checksum(struct brim_stamp *s, uint64_t off_bytes,
 {
 	struct brim__sum *sum;
 
-	if (stamp_open(s, e) < 0)
+	if (stamp_open(s, e) < 0 ||
+	    brim__checksum_check("stamp", "checksum", c, e) < 0)
 		return -EINVAL;
 	if (!region_find(s, from_bytes, len_bytes, e))
 		return -ERANGE;
@@ -389,7 +402,8 @@ int brim_stamp_seal(struct brim_stamp *s, uint64_t first, uint64_t count,
 
 	if (stamp_open(s, e) < 0)
 		return -EINVAL;
-	if (!count || count > BRIM_MAX_BYTES || first > BRIM_MAX_BYTES - count || !s->region_count)
+	if (!count || count > BRIM_MAX_BYTES ||
+	    first > BRIM_MAX_BYTES - count || !s->region_count)
 		return brim__errf(e, -EINVAL, "stamp",
 				  "a stamp needs a region and an instance");
 	s->first = first;
@@ -403,15 +417,19 @@ int brim_stamp_seal(struct brim_stamp *s, uint64_t first, uint64_t count,
 	ret = order_check(s, e);
 	if (ret < 0)
 		return ret;
-	if (extents_make(s) < 0)
-		return brim__err(e, -ENOMEM, "stamp", "extents");
+	ret = extents_make(s);
+	if (ret < 0)
+		brim__err(e, ret, "stamp", "extents");
+	else
+		ret = brim__stamp_compile(s, e);
+	if (ret < 0) {
+		extents_free(s);
+		return ret;
+	}
 	for (i = 0; i < s->region_count; i++) {
 		free(s->regions[i].bytes);
 		s->regions[i].bytes = NULL;
 	}
-	ret = brim__stamp_compile(s, e);
-	if (ret < 0)
-		return ret;
 	s->sealed = true;
 	return 0;
 }

@@ -34,7 +34,7 @@ local function run(words, ctx)
   elseif mkfs.is_image(o.target) and not o.size_bytes then
     return nil, mkfs.usage { message = o.target .. ": an image file needs its size, -d size=..." }
   elseif device.is_missing and not o.file and not mkfs.writes_nothing(ctx.run_opts) then
-    return nil, mkfs.usage { message = o.target .. " does not exist; -d file,size=... makes a file" }
+    return nil, mkfs.usage { message = o.target .. " does not exist; -d file,size=... makes one" }
   end
   local format = format_options(o, device)
   local g, refused = brim.xfs.geometry(format)

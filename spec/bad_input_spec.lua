@@ -1,6 +1,6 @@
--- Bad input: one line on stderr that names the option, the value and what would be right; exit
--- status 2; the target is as it was, or is not made. The command lines of mkfs.xfs and xfs-8eb, then
--- the Lua API, which raises at the caller's line.
+-- Bad input: one line on stderr that names the option, the value and what would be right; status 2;
+-- the target is as it was, or is not made. The command lines of mkfs.xfs and xfs-8eb, then the Lua
+-- API, which raises at the caller's line.
 local brim = require "brim"
 local devices = require "spec.devices"
 local helper = require "spec.helper"

@@ -220,7 +220,7 @@ describe("brim.layout", function()
       { 8, { { 0, "u32", "a" } }, { "end at 4", "stated 8" } },
       { 4, { { 0, "u32", "a" }, { 4, "u32", "b" } }, { "'b'", "past the stated 4" } },
       { 8, { { 4, "u32", "a" } }, { "'a'", "gap" } },
-      { 3, { { 0, "u24", "a" } }, { "'a'", "1, 2, 4 or 8" } },
+      { 3, { { 0, "u24", "a" } }, { "unknown type 'u24'" } },
       { 4, { { 0, "i32", "a" } }, { "unknown type 'i32'" } },
       { 4, { { 0, "u32xx", "a" } }, { "unknown type 'u32xx'" } },
       { 4, { { 0, "u32[x]", "a" } }, { "unknown type 'u32[x]'" } },

@@ -189,7 +189,7 @@ describe("brim.scan", function()
     with_bytes(5 * STRIDE + 512 + 4, "\1", function()
       for _ = 1, 12 do
         local o = { queue_depth = math.random(64), max_io_bytes = 16 * KIB << math.random(0, 6),
-          threads = math.random(0, 3), engine = math.random(2) == 1 and "sync" or "auto" }
+          threads = math.random(3), engine = math.random(2) == 1 and "sync" or "auto" }
         local r = run(scan(trace), o)
         assert.int(r.mismatch_count, 2)
         assert.int(r.mismatches[1].group, 5)

@@ -117,9 +117,9 @@ describe("identity with mkfs.xfs", function()
     end
   end
 
-  -- Little more than a log in its group, beside which the log's alignment left a hole: the reference
-  -- then loses the hole's records where the log ends with the group, or has two records in the wrong
-  -- order where there is too little for a free list. xfs_repair says so, and finds ours right.
+  -- Little more than a log in its group, and before it a hole of its alignment: the reference then
+  -- loses the hole's records where the log ends with the group, or has two records in the wrong
+  -- order where too little is left for a free list. xfs_repair says so, and finds ours right.
   local function is_reference_wrong(g)
     local length_blocks = g.log_ag == g.ag_count - 1 and g.last_ag_blocks or g.ag_blocks
     local hole_blocks = g.log_agbno - g.prealloc_blocks

@@ -133,7 +133,7 @@ function core.run_open(plan, target, mode, o) end
 ---Prepare to read and check the instances of a scan.
 ---@param scan userdata a scan_handle
 ---@param target brim.Device
----@param o table offset_bytes, stride_bytes, count, and the options of run_open
+---@param o table offset_bytes, stride_bytes, first, count, and the options of run_open
 ---@return brim.RunHandle? run
 ---@return brim.Error? err
 function core.scan_open(scan, target, o) end
@@ -147,7 +147,7 @@ function core.uuid_generate() end
 local device = {}
 
 ---Tell the facts: kind, path, size_bytes, logical_sector_bytes, physical_sector_bytes,
----min_io_bytes, opt_io_bytes, align_bytes, is_rotational (absent: not known), is_direct,
+---min_io_bytes, opt_io_bytes, align_bytes, misaligned_bytes, is_rotational (absent: not known), is_direct,
 ---is_writable.
 ---@return table
 function device:info() end
@@ -357,6 +357,15 @@ function scan_handle:expect_layout(structure, off_bytes, size_bytes) end
 ---@return true? ok
 ---@return brim.Error? err
 function scan_handle:expect_int(off_bytes, width_bytes, endian, base, step, structure, field) end
+
+---Expect bytes that are the same at every instance.
+---@param off_bytes integer
+---@param bytes string
+---@param structure string for messages
+---@param field string for messages
+---@return true? ok
+---@return brim.Error? err
+function scan_handle:expect_bytes(off_bytes, bytes, structure, field) end
 
 ---A write, a verify or a scan under way; brim.run.drive takes it to its end.
 ---@class brim.RunHandle

@@ -2,6 +2,7 @@
 -- exit status: 0 ok, 1 failed, 2 usage, 77 skipped, 130 interrupted. Called by core/main.c only.
 -- Results go to stdout; progress, logs and errors to stderr.
 local core = require "brim.core"
+local engine = require "brim.engine"
 local errors = require "brim.error"
 local json = require "brim.json"
 local opts = require "brim.opts"
@@ -13,26 +14,8 @@ local M = {}
 local OK <const>, FAILED <const>, USAGE <const> = 0, 1, 2
 local SKIPPED <const>, INTERRUPTED <const> = 77, 130
 
-local ENGINES <const> = { "auto", "uring", "sync", "null", "fault" }
-
-local function check_engine(name)
-  local kind = name:match("^[^:]*")
-  for _, known in ipairs(ENGINES) do
-    if kind == known then
-      return true
-    end
-  end
-  return nil, ("'%s' is none of auto, uring, sync, null, fault:SPEC%s"):format(name,
-    opts.suggest(kind, ENGINES))
-end
-
 -- brim's own options, given before the recipe's name.
 local OPTIONS <const> = {
-  { "--engine", type = "string", check = check_engine,
-    doc = "how I/O is done: auto, uring, sync, null, fault:SPEC" },
-  { "--queue-depth", type = "int", min = 1, max = 4096, doc = "I/Os in flight" },
-  { "--threads", type = "int", min = 1, max = 1024, doc = "threads of the sync engine" },
-  { "--max-io-bytes", type = "bytes", min = 4096, max = 1 << 30, doc = "largest I/O" },
   { "--json", type = "bool", doc = "print the result as JSON" },
   { "--dry-run", type = "bool", doc = "say what would be done and do nothing" },
   { "--yes", type = "bool", doc = "do overwrite the target" },
@@ -45,7 +28,14 @@ local OPTIONS <const> = {
   { "--help", type = "bool", doc = "print this help" },
 }
 
-local ENGINE_OPTIONS <const> = { "engine", "queue_depth", "threads", "max_io_bytes" }
+-- How I/O is done comes first.
+for i, name in ipairs(engine.NAMES) do
+  local entry = { "--" .. name:gsub("_", "-") }
+  for key, v in pairs(engine.SCHEMA[name]) do
+    entry[key] = v
+  end
+  table.insert(OPTIONS, i, entry)
+end
 
 ---@class brim.Context
 ---@field name string
@@ -77,7 +67,7 @@ function M.context(name, o)
     ctx.progress = display.update
   end
   ctx.progress_interval_s = o.progress_interval_s or (ctx.is_tty and display.interval_s or 1)
-  for _, key in ipairs(ENGINE_OPTIONS) do
+  for _, key in ipairs(engine.NAMES) do
     ctx.engine_opts[key], ctx.run_opts[key] = o[key], o[key]
   end
   ctx.run_opts.progress = ctx.progress

@@ -49,6 +49,7 @@ Placed.__index = Placed
 
 local DEF_KEYS <const> = { size_bytes = true, endian = true, crc32c = true, checksum = true,
   extensible = true, doc = true }
+local INT_BITS <const> = { ["8"] = true, ["16"] = true, ["32"] = true, ["64"] = true }
 local FIELD_KEYS <const> = { value = true, doc = true, unit = true, magic = true }
 
 -- "u32le[64]" and its like; records come as layouts or layout:array(n).
@@ -67,7 +68,7 @@ local function parse_type(spec, endian)
   end
   local bits, order, brackets = tostring(spec):match "^u(%d+)(%l?%l?)(.*)$"
   local count = brackets and brackets:match "^%[(%d*)%]$"
-  if not bits or (brackets ~= "" and not count)
+  if not INT_BITS[bits] or (brackets ~= "" and not count)
     or (order ~= "" and order ~= "le" and order ~= "be") then
     where.raise(("unknown type '%s': u8 u16 u32 u64, with le or be and [n] or [] behind, char[n], "
       .. "bytes[n], uuid, a layout or layout:array(n)"):format(tostring(spec)))
@@ -378,13 +379,16 @@ local function tidy(layout, raw)
       raw[field.name] = uuid.format(v)
     elseif field.kind == "char" then
       raw[field.name] = v:gsub("\0.*$", "")
-    elseif field.record then
+    end
+    if field.array and field.count == 1 then
+      -- The core hands out a single element as it is.
+      v = { v }
+      raw[field.name] = v
+    end
+    if field.record then
       for _, record in ipairs(field.array and v or { v }) do
         tidy(field.record, record)
       end
-    end
-    if field.array and field.count == 1 then
-      raw[field.name] = { v }
     end
   end
   return raw

@@ -7,6 +7,7 @@
 local bytes = require "brim.bytes"
 local core = require "brim.core"
 local device = require "brim.device"
+local engine = require "brim.engine"
 local errors = require "brim.error"
 local layout = require "brim.layout"
 local opts = require "brim.opts"
@@ -39,19 +40,6 @@ local EACH_SCHEMA = {
   groups = { type = "bool", default = true, doc = "instances count as groups in reports" },
 }
 
----What runs of plans and scans take, beside where and what.
-M.ENGINE_SCHEMA = {
-  engine = { type = "string", default = "auto", doc = "auto, uring, sync, null or fault:SPEC" },
-  queue_depth = { type = "int", default = 128, min = 1, max = 4096, doc = "I/Os in flight" },
-  max_io_bytes = { type = "bytes", default = "1m", doc = "largest I/O" },
-  threads = { type = "int", default = 0, min = 0, max = 1024,
-    doc = "of the sync engine; 0: what fits the target" },
-  max_mismatches = { type = "int", default = 16, min = 1, max = 65536,
-    doc = "differences kept in full" },
-  progress = run.SCHEMA.progress,
-  progress_interval_s = run.SCHEMA.progress_interval_s,
-}
-
 local function with(...)
   local schema = {}
   for _, part in ipairs { ... } do
@@ -62,10 +50,19 @@ local function with(...)
   return schema
 end
 
-local WRITE_SCHEMA = with(M.ENGINE_SCHEMA, {
-  force = { type = "bool", doc = "overwrite a target that carries another filesystem" },
+---What runs of plans and scans take, beside where and what.
+M.ENGINE_SCHEMA = with(engine.SCHEMA, run.SCHEMA, {
+  max_mismatches = { type = "int", default = 16, min = 1, max = 65536,
+    doc = "differences kept in full" },
+})
+
+local VERIFY_SCHEMA = with(M.ENGINE_SCHEMA, {
   direct = { type = "bool", doc = "past the page cache for regular files too" },
   buffered = { type = "bool", doc = "through the page cache for block devices too" },
+})
+
+local WRITE_SCHEMA = with(VERIFY_SCHEMA, {
+  force = { type = "bool", doc = "overwrite a target that carries another filesystem" },
 })
 
 -- Raises what the core refused, at the line of the script.
@@ -74,6 +71,24 @@ local function must(ok, err)
     where.raise(err.message)
   end
   return ok
+end
+
+-- Calls a method of the handle, whose complaints about arguments are the script's too.
+local function call(self, method, ...)
+  local results = table.pack(pcall(self.handle[method], self.handle, ...))
+  if not results[1] then
+    where.raise((tostring(results[2]):gsub("^[^\n:]+:%d+: ", "")))
+  end
+  return table.unpack(results, 2, results.n)
+end
+
+-- An offset or a length of an argument.
+local function size_of(v, name)
+  local n, why = bytes.check(v)
+  if not n then
+    where.raise(("%s: %s"):format(name, why))
+  end
+  return n
 end
 
 ---Begin a plan for a volume of a size.
@@ -104,7 +119,7 @@ end
 ---@param name string
 ---@return brim.Plan self
 function Plan:phase(name)
-  must(self.handle:phase(name))
+  must(call(self, "phase", name))
   return self
 end
 
@@ -114,7 +129,8 @@ end
 ---@param name? string
 ---@return brim.Plan self
 function Plan:zero(off_bytes, len_bytes, name)
-  must(self.handle:zero(off_bytes, len_bytes, name or "zeros"))
+  must(self.handle:zero(size_of(off_bytes, "off_bytes"), size_of(len_bytes, "len_bytes"),
+    name or "zeros"))
   return self
 end
 
@@ -196,7 +212,7 @@ function Plan:note(key, value)
   if value == nil then
     return self.handle:note(key)
   end
-  must(self.handle:set_note(key, value))
+  must(call(self, "set_note", key, value))
   return self
 end
 
@@ -216,7 +232,7 @@ end
 ---@return string? bytes
 ---@return brim.Error? err
 function Plan:read(off_bytes, len_bytes)
-  return self:seal().handle:read(off_bytes, len_bytes)
+  return self:seal().handle:read(size_of(off_bytes, "off_bytes"), size_of(len_bytes, "len_bytes"))
 end
 
 ---What running the plan amounts to: phases, pieces, groups, writes, write_bytes, zero_ranges,
@@ -224,7 +240,11 @@ end
 ---@param max_io_bytes? integer default 1 MiB
 ---@return table
 function Plan:totals(max_io_bytes)
-  return self:seal().handle:totals(max_io_bytes or 1 << 20)
+  max_io_bytes = size_of(max_io_bytes or 1 << 20, "max_io_bytes")
+  if max_io_bytes < 1 or max_io_bytes > 1 << 30 then
+    where.raise(("max_io_bytes: %d is not 1 byte to 1 GiB"):format(max_io_bytes))
+  end
+  return self:seal().handle:totals(max_io_bytes)
 end
 
 ---All pieces in order: phase, name, is_zero, off_bytes, len_bytes, stride_bytes, first, count,
@@ -249,12 +269,11 @@ end
 
 -- A run that was not begun yet, or nil and why it is refused.
 local function open_run(self, target, mode, o)
-  local engine = {}
-  for name in pairs(M.ENGINE_SCHEMA) do
-    engine[name] = o[name]
+  local options = { max_mismatches = o.max_mismatches }
+  for _, name in ipairs(engine.NAMES) do
+    options[name] = o[name]
   end
-  engine.progress, engine.progress_interval_s = nil, nil
-  local handle, err = core.run_open(self:seal().handle, target, mode, engine)
+  local handle, err = core.run_open(self:seal().handle, target, mode, options)
   if not handle then
     return nil, errors.refused(err)
   end
@@ -311,7 +330,7 @@ end
 ---@return brim.RunResult? result
 ---@return brim.Error? err
 function Plan:verify(target, o)
-  o = opts.check(o, WRITE_SCHEMA, "plan:verify")
+  o = opts.check(o, VERIFY_SCHEMA, "plan:verify")
   if type(target) ~= "string" then
     return drive(self, target, "verify", o)
   end
@@ -372,8 +391,10 @@ end
 Plan.__tostring = Plan.explain
 
 ---Release the plan. Also done when it is collected.
+---@return true
 function Plan:close()
   self.handle:close()
+  return true
 end
 
 Plan.__close = Plan.close

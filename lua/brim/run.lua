@@ -79,7 +79,7 @@ function M.result(stats)
   return result
 end
 
--- The differences the core kept, in the order found.
+-- The differences the core kept, in the order of their offsets.
 local function mismatches(handle, stats)
   local list = {}
   while stats.mismatches > #list do

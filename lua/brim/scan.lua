@@ -27,7 +27,8 @@ Scan.__name = "brim.scan"
 local RUN_SCHEMA = {
   count = { type = "int", required = true, min = 1, doc = "groups to check" },
   stride_bytes = { type = "bytes", required = true, doc = "from one group to the next" },
-  offset_bytes = { type = "bytes", default = 0, doc = "where group 0 begins" },
+  offset_bytes = { type = "bytes", default = 0, doc = "where group 0 begins, or would" },
+  first = { type = "int", default = 0, min = 0, doc = "number of the first group" },
 }
 for name, spec in pairs(plan.ENGINE_SCHEMA) do
   RUN_SCHEMA[name] = spec
@@ -56,11 +57,7 @@ local function expect_value(handle)
       must(handle:expect_int(at, field.width_bytes, field.endian, base, step, of.name, field.name))
       return
     end
-    -- Opaque bytes are compared in pieces that fit an integer.
-    local bytes = layout.opaque(of, field, v)
-    for from = 1, #bytes do
-      must(handle:expect_int(at + from - 1, 1, "big", bytes:byte(from), 0, of.name, field.name))
-    end
+    must(handle:expect_bytes(at, layout.opaque(of, field, v), of.name, field.name))
   end
 end
 

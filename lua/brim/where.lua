@@ -21,10 +21,12 @@ function M.script()
   end
 end
 
----Raise a message with the script's line in front of it, as error does with a level.
----@param message string
+---Raise a message with the script's line in front of it, unless it has one already, as error does with
+---a level. Anything but a string is raised as it is.
+---@param message any
 function M.raise(message)
-  local line = M.script()
+  local has_line = type(message) ~= "string" or message:find "^[^\n:]+:%d+: "
+  local line = not has_line and M.script()
   error(line and ("%s: %s"):format(line, message) or message, 0)
 end
 

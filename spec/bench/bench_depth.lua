@@ -20,26 +20,24 @@ M.lacks = function()
   return latency.lacks() or disk.lacks()
 end
 
-local function contestant(path, device, plan, depth, repeats)
+local function contestant(path, device, plan, depth)
   return { name = depth, run = function()
-    local own, wall_s = 0, 0
-    local counted = disk.counted(path, function()
-      for _ = 1, repeats do
-        local r = assert(plan:write(device, { queue_depth = depth, engine = "uring" }))
-        own, wall_s = own + r.mean_queue_depth / repeats, wall_s + r.wall_s
-      end
+    local counted, result = disk.counted(path, function()
+      return assert(plan:write(device, { queue_depth = depth, engine = "uring" }))
     end)
-    return { kernel = counted.in_flight_s / wall_s, own = own }
+    return { kernel = counted.in_flight_s / result.wall_s, own = result.mean_queue_depth }
   end }
 end
 
-local function measure(add, what, path, count, repeats)
+local function measure(add, what, path, count, times)
   local format <close> = plans.format(disk.BYTES, { ag_bytes = disk.GROUP_BYTES })
-  local groups <close> = plans.groups(format)
+  local groups <close> = plans.groups(format, times)
   local device <close> = assert(brim.device.open(path, { write = true, force = true }))
+  -- What is written for the first time costs the host's filesystem more.
+  assert(groups:write(device))
   local list = {}
   for i, depth in ipairs(DEPTHS) do
-    list[i] = contestant(path, device, groups, depth, repeats)
+    list[i] = contestant(path, device, groups, depth)
   end
   local measured = sample.interleave("depth, " .. what, count, list)
   for _, depth in ipairs(DEPTHS) do

@@ -1,4 +1,4 @@
--- spec.bench.others: how much of the machine others had meanwhile: medians tell less the larger it is.
+-- spec.bench.others: how much of the machine others had meanwhile: the more, the less medians tell.
 local M = {}
 
 -- Clock ticks of all CPUs since boot: in all, and at work.

@@ -67,17 +67,21 @@ function M.ceiling(p)
   return copy:seal()
 end
 
----The headers of all groups but the first, and nothing else.
+---The headers of all groups but the first, and nothing else; for a longer run several times, a MiB
+---further into the groups.
 ---@param p brim.Plan of a format
+---@param times? integer default 1
 ---@return brim.Plan
-function M.groups(p)
+function M.groups(p, times)
   local g = p.geometry
   local usual = space.of(g)
   local plan = brim.plan { name = "groups", size_bytes = g.size_bytes, group_bytes = g.ag_bytes }
-  plan:each(g.ag_count - 1, function(ag)
-    return brim.xfs.ondisk.sb:at(0, g.sector_bytes) { uuid = g.uuid, inprogress = 1 },
-      group.headers(g, ag, usual, false)
-  end, { first = 1 })
+  for n = 0, (times or 1) - 1 do
+    plan:each(g.ag_count - 1, function(ag)
+      return brim.xfs.ondisk.sb:at(0, g.sector_bytes) { uuid = g.uuid, inprogress = 1 },
+        group.headers(g, ag, usual, false)
+    end, { first = 1, offset_bytes = n * brim.MiB })
+  end
   return plan:seal()
 end
 

@@ -1,5 +1,6 @@
 -- spec.bench.report: the table of results on stdout, and the same as lines of JSON in the file that
--- BENCH_JSON names, with every round's value. A row compares brim with a peer in one quantity.
+-- BENCH_JSON names, with every round's value. A row compares brim with a peer in one quantity:
+-- medians, and the median ratio.
 local json = require "brim.json"
 local others = require "others"
 local sample = require "sample"
@@ -32,12 +33,24 @@ local function middle(values)
   return type(values) == "table" and sample.median(values) or values
 end
 
-local function ratio_of(row)
-  local brim, peer = middle(row.brim), middle(row.peer)
-  if not peer or brim == 0 or peer == 0 then
-    return nil
-  end
+local function divide(row, brim, peer)
   return row.more and brim / peer or peer / brim
+end
+
+-- The median of the rounds' ratios, where rounds took turns: what slows the machine down for a while
+-- then slows both sides of a ratio. A count of 0 has none.
+local function ratio_of(row)
+  local brim, peer = row.brim, row.peer
+  if not peer or middle(brim) == 0 or middle(peer) == 0 then
+    return nil
+  elseif type(brim) ~= "table" or type(peer) ~= "table" or #brim ~= #peer then
+    return divide(row, middle(brim), middle(peer))
+  end
+  local ratios = {}
+  for i, value in ipairs(brim) do
+    ratios[#ratios + 1] = value > 0 and divide(row, value, peer[i]) or nil
+  end
+  return sample.median(ratios)
 end
 
 -- The aim in words, and whether it is met; nil where there is none.

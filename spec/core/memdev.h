@@ -125,7 +125,7 @@ static inline struct memdev *memdev_new(uint64_t size_bytes)
 	m->dev.ops = &memdev_ops;
 	m->dev.refs = 1;
 	m->dev.fd = -1;
-	m->dev.info.kind = BRIM_DEVICE_FILE;
+	m->dev.info.kind = BRIM_KIND_FILE;
 	m->dev.info.path = "memdev";
 	m->dev.info.size_bytes = size_bytes;
 	m->dev.info.align_bytes = 1;

@@ -18,7 +18,16 @@
 #include "brim.h"
 #include "tap.h"
 
+/* How gcc and how clang says so. */
 #if defined(__SANITIZE_ADDRESS__)
+#define HAS_ASAN 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define HAS_ASAN 1
+#endif
+#endif
+
+#ifdef HAS_ASAN
 #define REAL(name) __interceptor_##name
 #else
 #define REAL(name) __libc_##name
@@ -157,8 +166,8 @@ static int make_layouts(struct made *m, struct brim_err *e)
 	o.size_bytes = 512;
 	o.extensible = 1;
 	o.checksum_field = "crc";
-	o.checksum = (struct brim_checksum){ BRIM_CRC32C, ~0u, ~0u,
-					     BRIM_LITTLE };
+	o.checksum =
+		(struct brim_checksum){ BRIM_CRC32C, ~0u, ~0u, BRIM_LITTLE };
 	return brim_layout_create(&m->header, &o, header, 4, e);
 }
 
@@ -229,12 +238,13 @@ static int use_scan(struct made *m, struct brim_err *e)
 				      .threads = 1,
 				      .queue_depth = 4 };
 
+	struct brim_scan_range range = { 0, 1u << 20, 0, 40 };
+
 	TRY(brim_scan_create(&m->scan, e));
 	TRY(brim_scan_expect_layout(m->scan, m->header, 0, 1024, e));
 	TRY(brim_scan_expect_int(m->scan, 8, 8, BRIM_BIG, 5, 3, "header",
 				 "number", e));
-	TRY(brim_scan_open(&m->run, m->scan, m->reader, 0, 1u << 20, 40, &o,
-			   e));
+	TRY(brim_scan_open(&m->run, m->scan, m->reader, &range, &o, e));
 	TRY(brim_run_step(m->run, 0, NULL, e));
 	brim_run_close(m->run);
 	m->run = NULL;

@@ -81,7 +81,7 @@ static void test_options(void)
 
 		brim_device_info(d, &info);
 		ok(info.size_bytes == 1000 && !info.is_writable &&
-			   info.kind == BRIM_DEVICE_FILE,
+			   info.kind == BRIM_KIND_FILE,
 		   "cut to max_size_bytes", "%" PRIu64, info.size_bytes);
 		ok(brim_device_write(d, 0, 1, "x", NULL) == -EROFS &&
 			   brim_device_zero(d, 0, 1, NULL) == -EROFS,
@@ -384,7 +384,7 @@ static void check_plan_device(struct brim_device *d, uint64_t size)
 	struct brim_device_info info;
 
 	brim_device_info(d, &info);
-	ok(info.kind == BRIM_DEVICE_IMAGE && info.size_bytes == size &&
+	ok(info.kind == BRIM_KIND_IMAGE && info.size_bytes == size &&
 		   !info.is_writable && brim_device_plan(d),
 	   "a plan as a device", "%" PRIu64, info.size_bytes);
 	ok(brim_device_read(d, size / 16 * 15 + 14, 3, n, &err) == 0 &&
@@ -423,7 +423,7 @@ static void test_image(void)
 	ok(open_at(&d, path, WRITE | BRIM_DEVICE_RAW, 0) == 0, "raw", "%s",
 	   err.msg);
 	brim_device_info(d, &info);
-	ok(info.kind == BRIM_DEVICE_FILE &&
+	ok(info.kind == BRIM_KIND_FILE &&
 		   info.size_bytes == (uint64_t)file_size(path) &&
 		   !brim_device_plan(d),
 	   "a raw image is a file", "%" PRIu64, info.size_bytes);
@@ -449,7 +449,7 @@ static void test_null(void)
 	ok(brim_device_open_null(&d, TOP, &err) == 0, "null device", "%s",
 	   err.msg);
 	brim_device_info(d, &info);
-	ok(info.kind == BRIM_DEVICE_NULL && info.size_bytes == TOP &&
+	ok(info.kind == BRIM_KIND_NULL && info.size_bytes == TOP &&
 		   info.is_writable && info.align_bytes == 1,
 	   "null info", "%" PRIu64, info.size_bytes);
 	ok(brim_device_write(d, TOP - 8, 8, buf, NULL) == 0 &&

@@ -199,7 +199,7 @@ static void test_loop(uint32_t sector, uint64_t size)
 	if (!d)
 		goto out;
 	brim_device_info(d, &info);
-	ok(info.kind == BRIM_DEVICE_BLOCK && info.size_bytes == size &&
+	ok(info.kind == BRIM_KIND_BLOCK && info.size_bytes == size &&
 		   info.logical_sector_bytes == sector &&
 		   info.align_bytes == sector && info.is_direct &&
 		   info.is_writable && info.is_rotational >= 0,

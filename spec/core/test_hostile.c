@@ -14,6 +14,11 @@
 #include "tap.h"
 
 /* CPU time, so that a busy machine does not matter, and memory. */
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define __SANITIZE_ADDRESS__ 1
+#endif
+#endif
 #if defined(__SANITIZE_ADDRESS__)
 #define BOUND_S 60.0
 #define BOUND_MIB 2048 /* freed memory is kept for a while */
@@ -81,8 +86,8 @@ static void judge(struct brim_plan *p, const char *name)
 		}
 	}
 	took = cpu_s() - begun;
-	printf("# %s: %.2f s, %s%s, image of %zu bytes%s, peak %ld MiB\n",
-	       name, took, ret ? "refused: " : "sealed", ret ? e.msg : "", len,
+	printf("# %s: %.2f s, %s%s, image of %zu bytes%s, peak %ld MiB\n", name,
+	       took, ret ? "refused: " : "sealed", ret ? e.msg : "", len,
 	       loaded ? "" : " not made or not loaded", peak_mib());
 	ok(took < BOUND_S && (!ret || (e.code == ret && e.msg[0])), name,
 	   "%.2f s, %d, '%s'", took, ret, e.msg);
@@ -222,8 +227,8 @@ static void test_tables(void)
 		brim_stamp_create(&s, NULL);
 		brim_stamp_region(s, 0, 16u << 20, "r", NULL);
 		for (k = 0; k < 2048; k++)
-			brim_stamp_set_int(s, 8 + 8 * k, 8, BRIM_BIG, 0, 3,
-					   "f", NULL);
+			brim_stamp_set_int(s, 8 + 8 * k, 8, BRIM_BIG, 0, 3, "f",
+					   NULL);
 		brim_stamp_set_checksum(s, 0, 0, 16u << 20, &how, NULL);
 		brim_stamp_seal(s, 0, 1ull << 36, NULL);
 		brim_plan_each(p, s, 0, 16u << 20, "tables", 0, NULL);

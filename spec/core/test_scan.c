@@ -24,10 +24,11 @@ static struct result scan(const struct brim_scan *s, struct brim_device *d,
 			  const struct brim_run_options *o)
 {
 	struct result res = { .st.struct_bytes = sizeof(res.st) };
+	struct brim_scan_range range = { off, stride, 0, count };
 	struct brim_mismatch m;
 	struct brim_run *r;
 
-	res.ret = brim_scan_open(&r, s, d, off, stride, count, o, &res.e);
+	res.ret = brim_scan_open(&r, s, d, &range, o, &res.e);
 	if (res.ret < 0)
 		return res;
 	do
@@ -256,10 +257,10 @@ static void test_refusals(struct world *w)
 	ok(r.ret == -EINVAL && strstr(r.e.msg, "nothing is expected"),
 	   "refused: an empty scan", "%d %s", r.ret, r.e.msg);
 	ret = brim_scan_expect_int(s, 0, 3, BRIM_BIG, 0, 0, "x", "three", &e);
-	ok(ret == -EINVAL && strstr(e.msg, "three: an integer has"),
+	ok(ret == -EINVAL && strstr(e.msg, "'three': an integer has"),
 	   "refused: a width", "%d %s", ret, e.msg);
 	ret = brim_scan_expect_int(s, 0, 4, 0, 0, 0, "x", "order", &e);
-	ok(ret == -EINVAL && strstr(e.msg, "order: the byte order"),
+	ok(ret == -EINVAL && strstr(e.msg, "'order': the byte order"),
 	   "refused: no order", "%d %s", ret, e.msg);
 	ret = brim_scan_expect_int(s, INT64_MAX, 4, BRIM_BIG, 0, 0, "x", "y",
 				   &e);

@@ -126,9 +126,9 @@ static void check_plan(const struct brim_plan *p)
 			continue;
 		check_read(p, info.off_bytes);
 		check_read(p, info.off_bytes + info.stride_bytes * last);
-		check_read(p, info.off_bytes + info.stride_bytes *
-						       (info.first +
-							info.count / 3));
+		check_read(p, info.off_bytes +
+				      info.stride_bytes *
+					      (info.first + info.count / 3));
 	}
 	check_read(p, 0);
 	check_read(p, brim_plan_size_bytes(p) / 2 + 1);

@@ -25,9 +25,21 @@ static void put(const char *target, int n, const void *bytes, size_t len)
 static void put_bytes(void)
 {
 	static const char *const texts[] = {
-		"0", "4096", "8191p", "8191PiB", "8e", "9223372036854775807",
-		"9223372036854775808", "1 KiB", "16m", "1.5g", "-1", "1e3",
-		"64TiB", "1PB", "99999999999999999999",
+		"0",
+		"4096",
+		"8191p",
+		"8191PiB",
+		"8e",
+		"9223372036854775807",
+		"9223372036854775808",
+		"1 KiB",
+		"16m",
+		"1.5g",
+		"-1",
+		"1e3",
+		"64TiB",
+		"1PB",
+		"99999999999999999999",
 	};
 	int n;
 
@@ -38,13 +50,15 @@ static void put_bytes(void)
 /* As take_layout of fuzz_layout.c reads it. */
 static void put_layouts(void)
 {
-	static const uint8_t plain[] = { 0, 0x66, 3, 0, 6, 0, 4, 1, 2, 3, 0, 7,
-					 1, 2, 3, 4, 5, 6, 7, 8, 9 };
-	static const uint8_t summed[] = { 0,   0x64, 4, 0, 6, 1, 2, 3, 0, 3, 2,
-					  9,   4,    1, 0, 0, 0, 0, 0, 0, 0, 2,
-					  0xe, 0,    9, 9, 9, 9, 9, 9 };
-	static const uint8_t nested[] = { 1, 0, 2, 0, 5, 0, 5, 6, 3, 0, 6, 1, 2,
-					  3, 2, 0x20, 5, 0, 0, 1, 2, 3, 4, 5 };
+	static const uint8_t plain[] = { 0, 0x66, 3, 0, 6, 0, 4, 1, 2, 3, 0,
+					 7, 1,    2, 3, 4, 5, 6, 7, 8, 9 };
+	static const uint8_t summed[] = { 0, 0x64, 4,   0, 6, 1, 2, 3, 0, 3,
+					  2, 9,    4,   1, 0, 0, 0, 0, 0, 0,
+					  0, 2,    0xe, 0, 9, 9, 9, 9, 9, 9 };
+	static const uint8_t nested[] = {
+		1, 0, 2, 0,    5, 0, 5, 6, 3, 0, 6, 1,
+		2, 3, 2, 0x20, 5, 0, 0, 1, 2, 3, 4, 5
+	};
 
 	put("layout", 0, plain, sizeof(plain));
 	put("layout", 1, summed, sizeof(summed));
@@ -106,11 +120,9 @@ static void put_images(void)
 	put_image(0, p);
 
 	brim_plan_create(&p, "huge", BRIM_MAX_BYTES, NULL);
-	brim_plan_each(p, stamp(0, 300, 16, 3), 0, 1ull << 40, "g", 1,
-		       NULL);
+	brim_plan_each(p, stamp(0, 300, 16, 3), 0, 1ull << 40, "g", 1, NULL);
 	brim_plan_phase(p, "b", NULL);
-	brim_plan_each(p, stamp(0, 100, 32, 1), 16, 3ull << 40, "g", 1,
-		       NULL);
+	brim_plan_each(p, stamp(0, 100, 32, 1), 16, 3ull << 40, "g", 1, NULL);
 	put_image(1, p);
 
 	brim_plan_create(&p, "dense", 1ull << 40, NULL);

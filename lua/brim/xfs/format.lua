@@ -147,7 +147,7 @@ end
 ---@param o { time_ns: integer, device_bytes?: integer, old?: { ag_count: integer,
 --- ag_bytes: integer } } time of the three inodes; the device's size, as signatures lie at its end,
 --- not at the filesystem's; the geometry of a filesystem whose superblock copies are to be erased
----@return brim.Plan
+---@return brim.Plan plan not sealed yet
 function M.plan(g, o)
   local size_bytes = math.max(g.size_bytes, (o.device_bytes or 0) // SECTOR_BYTES * SECTOR_BYTES)
   local p = plan.new { name = "xfs", size_bytes = size_bytes, group_bytes = g.ag_bytes }
@@ -165,7 +165,7 @@ function M.plan(g, o)
   lay_groups(p, g)
   p:phase "superblock"
   p:put(sb_primary(g))
-  return p:seal()
+  return p
 end
 
 return M

@@ -8,6 +8,7 @@ local opts = require "brim.opts"
 local schema = require "brim.xfs.schema"
 local text = require "brim.xfs.text"
 local uuid = require "brim.uuid"
+local where = require "brim.where"
 
 local M = { ondisk = require "brim.xfs.ondisk" }
 
@@ -24,11 +25,14 @@ SCHEMA.time_ns = { type = "int", min = 0, doc = "time of the inodes, nanoseconds
 SCHEMA.old = { type = "table", doc = "ag_count and ag_bytes of a filesystem to be erased" }
 
 ---Compute the geometry mkfs.xfs would choose. Without a device, size_bytes is the device.
----@param o table options as in `help(brim.xfs.schema)`; device, unsupported
+---@param o table options of lua/brim/xfs/schema.lua; device, unsupported
 ---@return brim.xfs.Geometry? geometry
 ---@return brim.Error? err
 function M.geometry(o)
   o = opts.check(o, SCHEMA, "brim.xfs.geometry")
+  if not o.size_bytes and not (o.device and o.device.size_bytes) then
+    where.raise "brim.xfs: size_bytes is needed, or a device with one"
+  end
   local device = o.device or { size_bytes = o.size_bytes, is_file = true }
   return geometry.compute(o, device)
 end
@@ -47,9 +51,7 @@ function M.format(o)
   local p = format.plan(g, { time_ns = o.time_ns or core.time_ns(), old = o.old,
     device_bytes = o.device and o.device.size_bytes })
   p.geometry = g
-  p:note("format", "xfs")
-  p:note("geometry", text.geometry(g, "-"))
-  return p
+  return p:note("format", "xfs"):note("geometry", text.geometry(g, "-")):seal()
 end
 
 ---Open a filesystem to look at its structures, of whatever size: see brim.xfs.Inspector.

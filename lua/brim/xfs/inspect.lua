@@ -1,9 +1,10 @@
 -- brim.xfs.inspect: any structure of any group of an XFS, by name or address, from a device, a file
--- or an image file of whatever size: one or two reads each. Read-only. Called by the recipe inspect,
--- as brim.xfs.open by scripts and the REPL. Damaged structures are shown with what is wrong.
+-- or an image file of whatever size: one or two reads each. Read-only. Called by the recipe
+-- inspect, as brim.xfs.open by scripts and the REPL. Damaged structures are shown with what is
+-- wrong.
 --
 --   local fs <close> = assert(brim.xfs.open "8eb.brim")
---   print(fs:agf(8000000))   print(fs:agf(8000000).freeblks)   print(fs:inode(128).data_fork.parent)
+--   print(fs:agf(8000000))   print(fs:agf(8000000).freeblks)   print(fs:inode(128).mode)
 local address = require "brim.xfs.address"
 local block = require "brim.xfs.inspect_block"
 local device = require "brim.device"
@@ -45,8 +46,8 @@ Inspector.__name = "brim.xfs.inspector"
 ---@return brim.Error? err
 function Inspector:read(off_bytes, len_bytes)
   if off_bytes < 0 or len_bytes > self.size_bytes or off_bytes > self.size_bytes - len_bytes then
-    return nil, errors.usage("%d bytes at %d lie past the end of %s, %d bytes", len_bytes, off_bytes,
-      self.target, self.size_bytes)
+    return nil, errors.usage("%d bytes at %d lie past the end of %s, %d bytes", len_bytes,
+      off_bytes, self.target, self.size_bytes)
   end
   return self.device:read(off_bytes, len_bytes)
 end
@@ -83,14 +84,15 @@ local function must(v, why)
 end
 
 local function must_address(self)
-  return self.address or error(errors.usage("%s: the superblock is damaged: %s; only 'sb' and 'bytes'"
-    .. " can be shown", self.target, self.damage), 0)
+  return self.address or error(errors.usage("%s: the superblock is damaged: %s; only 'sb' and "
+    .. "'bytes' can be shown", self.target, self.damage), 0)
 end
 
 -- ------------------------------------------------------------------ superblock
 
-local FEATURES <const> = { finobt = { "features_ro_compat", 1 }, rmapbt = { "features_ro_compat", 2 },
-  reflink = { "features_ro_compat", 4 }, inobtcount = { "features_ro_compat", 8 },
+local FEATURES <const> = { finobt = { "features_ro_compat", 1 },
+  rmapbt = { "features_ro_compat", 2 }, reflink = { "features_ro_compat", 4 },
+  inobtcount = { "features_ro_compat", 8 },
   ftype = { "features_incompat", 1 }, sparse = { "features_incompat", 2 },
   bigtime = { "features_incompat", 8 }, nrext64 = { "features_incompat", 0x20 } }
 
@@ -115,8 +117,8 @@ local function take_superblock(self)
   end
 end
 
----Open a filesystem to look at: a device, a file, or an image file. Only its superblock is read. One
----whose superblock is damaged opens too, for `sb` and `bytes`.
+---Open a filesystem to look at: a device, a file, or an image file. Only its superblock is read.
+---One whose superblock is damaged opens too, for `sb` and `bytes`.
 ---@param target string
 ---@return brim.xfs.Inspector? inspector to be closed by the caller
 ---@return brim.Error? err
@@ -311,8 +313,8 @@ local function block_at(self, find)
   end)
 end
 
----A block, as what its magic number says it is: by its number in the filesystem, or, with a group, by
----its number in that.
+---A block, as what its magic number says it is: by its number in the filesystem, or, with a group,
+---by its number in that.
 ---@param number integer fs block; with a group, group block
 ---@param ag? integer
 ---@return brim.xfs.View? view

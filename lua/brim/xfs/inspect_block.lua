@@ -3,6 +3,7 @@
 local dir = require "brim.xfs.inspect_dir"
 local group = require "brim.xfs.inspect_group"
 local inode = require "brim.xfs.inspect_inode"
+local log = require "brim.xfs.inspect_log"
 local ondisk = require "brim.xfs.ondisk"
 local tree = require "brim.xfs.inspect_tree"
 local view = require "brim.xfs.inspect_view"
@@ -23,6 +24,7 @@ end
 
 local INODE_MAGIC <const>, QUOTA_MAGIC <const> = 0x494e, 0x4451
 local BMBT_MAGIC <const> = ondisk.bmbt:field("magic").magic
+local LOG_MAGIC <const> = ondisk.log_record:field("magicno").magic
 
 local function u32(bytes, at)
   return (">I4"):unpack(bytes, at)
@@ -107,6 +109,9 @@ function M.block(fs, place, bytes)
     return tree.group_block(fs, TREE_NAMES[magic], place, bytes)
   elseif magic == BMBT_MAGIC then
     return tree.file_block(fs, place, bytes)
+  elseif magic == LOG_MAGIC then
+    return log.record(fs, place.off_bytes, bytes:sub(1, ondisk.log_record.size_bytes),
+      ("log record, at block %d"):format(place.fsblock))
   elseif magic >> 16 == INODE_MAGIC then
     return inodes(fs, place, bytes)
   elseif magic >> 16 == QUOTA_MAGIC then

@@ -1,6 +1,6 @@
 -- brim.xfs.inspect_dir: blocks that belong to files as views: directories, attributes, symbolic
--- links, quotas. Called by inspect_block; `fs` is the inspector. A directory block may be several fs
--- blocks long.
+-- links, quotas. Called by inspect_block; `fs` is the inspector. A directory block may be several
+-- fs blocks long.
 local inode = require "brim.xfs.inspect_inode"
 local layouts = require "brim.xfs.inspect_layouts"
 local view = require "brim.xfs.inspect_view"
@@ -85,7 +85,7 @@ end
 local function directory_data(v, bytes)
   local free_bytes
   v.entries, free_bytes = data_entries(v, bytes, entries_end(v, bytes))
-  local columns, row = inode.entry_rows(v.entries)
+  local columns, row = inode.entry_rows(v, v.entries)
   view.table(v, { title = ("entries: %d, %d bytes free"):format(#v.entries, free_bytes),
     columns = columns, row = row, count = #v.entries, left = true })
 end
@@ -142,7 +142,7 @@ local function counted(field, count_field)
   return function(v)
     local room = #v[field]
     view.check(v, count_field, v[count_field] <= room, "at most %d", room)
-    view.records(v, field, v[count_field])
+    view.records(v, field, v[count_field], nil, 0)
   end
 end
 

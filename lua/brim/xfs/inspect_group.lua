@@ -10,10 +10,10 @@ local check, expect = view.check, view.expect
 
 -- ------------------------------------------------------------------ superblock
 
--- What a copy has in common with the primary (all but counters, inodes and mount state).
+-- What a copy has in common with the primary: the geometry.
 local COPIED <const> = { "blocksize", "dblocks", "uuid", "logstart", "agblocks", "agcount",
   "logblocks", "sectsize", "inodesize", "inopblock", "blocklog", "sectlog", "inodelog",
-  "inopblog", "agblklog", "dirblklog", "inoalignmt", "features_incompat" }
+  "inopblog", "agblklog", "dirblklog", "inoalignmt" }
 
 local function check_sizes(v)
   check(v, "versionnum", v.versionnum & 15 == 5, "of version 5")
@@ -65,7 +65,8 @@ function M.sb(fs, ag, off_bytes, bytes)
     check_counters(v)
   else
     for _, name in ipairs(COPIED) do
-      check(v, name, v[name] == fs.primary[name], "as in the primary superblock, %s", fs.primary[name])
+      check(v, name, v[name] == fs.primary[name], "as in the primary superblock, %s",
+        fs.primary[name])
     end
   end
   return v
@@ -178,7 +179,8 @@ function M.agfl(fs, ag, off_bytes, bytes, agf)
     wrong = wrong or (block == 0 or block >= length) and slot or nil
   end
   if wrong then
-    view.fault(v, "bno[%d] is in use and should be a block of the group, 1 .. %d", wrong, length - 1)
+    view.fault(v, "bno[%d] is in use and should be a block of the group, 1 .. %d", wrong,
+      length - 1)
   end
   view.line(v, "in use", #active == 0 and "none"
     or ("slots %d .. %d"):format(active[1], active[#active]), "according to the AGF")

@@ -1,5 +1,5 @@
--- brim.xfs.inspect_inode: an inode as a view: its core, its data fork and its attribute fork, as far
--- as they lie in the inode. Called by inspect and inspect_block; `fs` is the inspector. Damaged
+-- brim.xfs.inspect_inode: an inode as a view: its core, its data fork and its attribute fork, as
+-- far as they lie in the inode. Called by inspect and inspect_block; `fs` is the inspector. Damaged
 -- counts are cut to what fits.
 local ondisk = require "brim.xfs.ondisk"
 local tree = require "brim.xfs.inspect_tree"
@@ -13,6 +13,7 @@ local EXTENT_BYTES <const> = ondisk.bmbt_rec.size_bytes
 local FLAG2_NREXT64 <const> = 0x10
 local DEV <const>, LOCAL <const>, EXTENTS <const>, BTREE <const> = 0, 1, 2, 3
 local TYPE_DIR <const>, TYPE_LINK <const> = 4, 10
+local FORK_NAMES <const> = { data = "data", attr = "attribute" }
 local check = view.check
 
 -- --------------------------------------------------------------- short-form forks
@@ -81,16 +82,23 @@ function M.short_attrs(fork)
   return attrs
 end
 
----The columns and cells of directory entries.
+---The columns and cells of directory entries; nameless ones are noted as wrong.
+---@param v brim.xfs.View
 ---@param entries table[] name, ino, ftype, offset
 ---@return string[] columns
----@return fun(i: integer): string[] row
-function M.entry_rows(entries)
+---@return fun(i: integer): string[], string? row
+function M.entry_rows(v, entries)
+  for i, e in ipairs(entries) do
+    if e.name == "" then
+      view.fault(v, "entry %d has no name", i)
+      break
+    end
+  end
   return { "inode", "offset", "type", "name" }, function(i)
     local e = entries[i]
     return { words.unsigned(e.ino), tostring(e.offset),
       e.ftype and (words.FILE_TYPES[e.ftype] or ("unknown %d"):format(e.ftype)) or "-",
-      words.text(e.name) }
+      words.text(e.name) }, e.name == "" and "has no name" or nil
   end
 end
 
@@ -102,20 +110,22 @@ local function show_short_dir(v, fork)
     view.fault(v, "data fork: %d entries should be there, %d fit", dir.count, #dir.entries)
   end
   v.data_fork = dir
-  local columns, row = M.entry_rows(dir.entries)
+  local columns, row = M.entry_rows(v, dir.entries)
   view.table(v, { title = ("data fork: short-form directory, parent %s, %d entries (%d with long"
     .. " inode numbers)"):format(words.unsigned(dir.parent), dir.count, dir.i8count),
     columns = columns, count = #dir.entries, row = row, left = true })
 end
 
-local function value_text(s)
-  if #s > 0 and utf8.len(s) and not s:find "%c" then
-    return ('"%s"'):format(words.text(s))
-  end
-  return #s <= 64 and words.hex(s) or words.hex(s:sub(1, 61)) .. "..."
+---A value of any bytes as one short line: text in quotes, or hexadecimal digits.
+---@param s string
+---@return string
+function M.value_text(s)
+  local is_text = utf8.len(s) and not s:find "%c"
+  local most = is_text and 256 or 64
+  local part = #s > most and s:sub(1, most) or s
+  return (is_text and ('"%s"'):format(words.text(part)) or words.hex(part))
+    .. (#s > most and ("... (%d bytes)"):format(#s) or "")
 end
-
-M.value_text = value_text
 
 local function show_short_attrs(v, fork)
   local attrs = M.short_attrs(fork)
@@ -131,7 +141,7 @@ local function show_short_attrs(v, fork)
     count = #attrs.entries, row = function(i)
       local e = attrs.entries[i]
       return { table.concat(words.flags("attr_flags", e.flags), ","), words.text(e.name),
-        value_text(e.value) }
+        M.value_text(e.value) }
     end })
 end
 
@@ -158,8 +168,8 @@ local function show_extents(v, which, fork, count)
     list[i] = ondisk.extent(ondisk.bmbt_rec:decode(fork, (i - 1) * EXTENT_BYTES))
   end
   v[which .. "_fork"] = { extents = list }
-  tree.show_extents(v, ("%s fork: %s extents, room for %d"):format(which, words.unsigned(count),
-    room), list)
+  tree.show_extents(v, ("%s fork: %s extents, room for %d"):format(FORK_NAMES[which],
+    words.unsigned(count), room), list)
 end
 
 local function show_root(v, which, fork)
@@ -168,7 +178,7 @@ local function show_root(v, which, fork)
   end
   local about = v.about
   local root = view.decode(ondisk.bmdr(#fork), { what = which .. " fork", fs = about.fs,
-    bytes = fork, title = which .. " fork: root of an extent tree" })
+    bytes = fork, title = FORK_NAMES[which] .. " fork: root of an extent tree" })
   tree.show_bmdr(root)
   v[which .. "_fork"] = root
   table.insert(about.children, root)

@@ -1,8 +1,8 @@
--- brim.xfs.inspect_log: the internal log as a view: where it lies, where it was last written (head),
--- from where it would be replayed (tail), and the record there. Called by inspect; `fs` is the
--- inspector. The head is found by bisecting the cycle numbers that begin each sector of 512 bytes,
--- as log recovery does: some tens of reads, whatever the size. Block numbers in here are such
--- sectors.
+-- brim.xfs.inspect_log: the internal log as a view: where it lies, where it was last written
+-- (head), from where it would be replayed (tail), and the record there. Called by inspect; `fs` is
+-- the inspector. The head is found by bisecting the cycle numbers that begin each sector of 512
+-- bytes, as log recovery does: some tens of reads, whatever the size. Block numbers in here are
+-- such sectors.
 local layout = require "brim.layout"
 local ondisk = require "brim.xfs.ondisk"
 local view = require "brim.xfs.inspect_view"
@@ -123,16 +123,26 @@ end
 
 -- ------------------------------------------------------------------------ view
 
-local function show_record(v, log, sector, bytes)
-  local fs = log.fs
+---The header of a log record as a view; its checksum, which covers more, is not checked.
+---@param fs brim.xfs.Inspector
+---@param off_bytes integer
+---@param bytes string its sector
+---@param title string
+---@return brim.xfs.View
+function M.record(fs, off_bytes, bytes, title)
   local record = view.decode(ondisk.log_record, { what = "log_record", fs = fs, bytes = bytes,
-    off_bytes = log.off_bytes + sector * SECTOR_BYTES,
-    title = ("last log record, sector %d of the log"):format(sector) })
+    off_bytes = off_bytes, title = title })
   record.about.verdicts.crc, record.about.faults = nil, {}
   view.expect(record, "magicno", MAGIC)
-  view.check(record, "lsn", record.lsn & 0xffffffff == sector, "of this sector, %d", sector)
-  view.check(record, "fs_uuid", record.fs_uuid == fs.primary.uuid, "%s", fs.primary.uuid)
+  view.expect(record, "fs_uuid", fs.primary.uuid)
   view.check(record, "len", record.len <= MAX_RECORD_BYTES, "at most %d", MAX_RECORD_BYTES)
+  return record
+end
+
+local function show_record(v, log, sector, bytes)
+  local record = M.record(log.fs, log.off_bytes + sector * SECTOR_BYTES, bytes,
+    ("last log record, sector %d of the log"):format(sector))
+  view.check(record, "lsn", record.lsn & 0xffffffff == sector, "of this sector, %d", sector)
   local covered = log:covered(sector, record)
   if covered and record.crc ~= 0 then
     view.check(record, "crc", is_intact(covered), "that of headers and data")
@@ -178,8 +188,8 @@ local function fill(v, log)
   return v
 end
 
----The internal log as a view: start (fs block), off_bytes, sectors, head_block, tail_block, is_clean,
----record. Raises when reading fails.
+---The internal log as a view: start (fs block), off_bytes, sectors, head_block, tail_block,
+---is_clean, record. Raises when reading fails.
 ---@param fs brim.xfs.Inspector
 ---@return brim.xfs.View? view
 ---@return string? why there is none

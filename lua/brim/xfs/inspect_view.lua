@@ -1,6 +1,6 @@
 -- brim.xfs.inspect_view: a structure as inspect shows it: a table of its fields' values that prints
--- itself with units, meanings and what is wrong. Beside the fields it holds one key of another kind,
--- `about` (no XFS field has that name). Called by inspect and inspect_*; opens nothing, reads
+-- itself with units, meanings and what is wrong. Beside the fields it holds one key of another
+-- kind, `about` (no XFS field has that name). Called by inspect and inspect_*; opens nothing, reads
 -- nothing.
 local layout = require "brim.layout"
 local words = require "brim.xfs.inspect_words"
@@ -212,7 +212,8 @@ end
 ---@param name string the field
 ---@param count integer elements in use, more than there is room for when damaged
 ---@param judge? fun(rec: table, i: integer, list: table): string? what is wrong with one
-function M.records(view, name, count, judge)
+---@param base? integer number of the first, default 1
+function M.records(view, name, count, judge, base)
   local about = view.about
   local field, list = about.layout:field(name), view[name]
   local room = #list
@@ -232,7 +233,7 @@ function M.records(view, name, count, judge)
       and (", and %d others are wrong"):format(wrong - 1) or "")
   end
   M.table(view, { title = ("%s: %d of at most %d"):format(name, used, room),
-    columns = M.columns(field.record), count = used,
+    columns = M.columns(field.record), count = used, first = base,
     row = function(i)
       return M.cells(field.record, list[i], about.fs), judge and judge(list[i], i, list)
     end })
@@ -346,32 +347,53 @@ local function field_lines(out, view)
   end
 end
 
-local function table_lines(out, t)
-  out[#out + 1] = "  " .. t.title
-  if t.count == 0 then
-    return
-  end
-  local rows, widths, first = { t.columns }, {}, t.first or 1
+-- The rows of a table as texts, the header first.
+local function row_texts(t)
+  local rows, widths = { t.columns }, {}
   for i = 1, t.count do
     local cells, why = t.row(i)
-    rows[i + 1] = cells
-    cells.why = why
+    rows[i + 1], cells.why = cells, why
   end
   for _, row in ipairs(rows) do
     for c, text in ipairs(row) do
       widths[c] = math.max(widths[c] or 0, #text)
     end
   end
-  local number = #tostring(t.count - 1 + first)
+  local texts = {}
   for i, row in ipairs(rows) do
-    local cells = { (i == 1 and "%s" or "%d"):format(i == 1 and "" or i - 2 + first) }
-    cells[1] = (" "):rep(number - #cells[1]) .. cells[1]
+    local cells = {}
     for c, text in ipairs(row) do
       local pad = (" "):rep(widths[c] - #text)
-      cells[c + 1] = t.left and text .. pad or pad .. text
+      cells[c] = t.left and text .. pad or pad .. text
     end
-    out[#out + 1] = ("    %s%s"):format(table.concat(cells, "  "),
+    texts[i] = ("%s%s"):format(table.concat(cells, "  "),
       row.why and ("  (wrong: %s)"):format(row.why) or ""):gsub("%s+$", "")
+  end
+  return texts
+end
+
+-- Numbered rows; of many that are the same, the first.
+local function table_lines(out, t)
+  out[#out + 1] = "  " .. t.title
+  if t.count == 0 then
+    return
+  end
+  local texts, first = row_texts(t), t.first or 1
+  local width = #tostring(t.count - 1 + first)
+  out[#out + 1] = ("    %s  %s"):format((" "):rep(width), texts[1])
+  local i = 2
+  while i <= #texts do
+    local last = i
+    while texts[last + 1] == texts[i] do
+      last = last + 1
+    end
+    local number = tostring(i - 2 + first)
+    out[#out + 1] = ("    %s%s  %s"):format((" "):rep(width - #number), number, texts[i])
+    if last - i >= 3 then
+      out[#out + 1] = ("    %s  %d more like this"):format((" "):rep(width), last - i)
+      i = last
+    end
+    i = i + 1
   end
 end
 
@@ -455,8 +477,8 @@ local function plain(v, of)
   return v
 end
 
----What --json prints: what, title, off_bytes, size_bytes, intact, faults, fields. Integers are exact,
----those past 2^63-1 strings; fields that only pad are left out.
+---What --json prints: what, title, off_bytes, size_bytes, intact, faults, fields. Integers are
+---exact, those past 2^63-1 strings; fields that only pad are left out.
 ---@param view brim.xfs.View
 ---@return table
 function M.json(view)

@@ -1,6 +1,6 @@
--- brim.xfs.inspect_words: what the values of an XFS structure mean, in words: flags by name, times as
--- UTC, nulls as such, addresses taken apart. Pure; called by inspect_view and inspect_*. Values come
--- as ondisk decodes them: 64-bit ones as bit patterns.
+-- brim.xfs.inspect_words: what the values of an XFS structure mean, in words: flags by name, times
+-- as UTC, nulls as such, addresses taken apart. Pure; called by inspect_view and inspect_*. Values
+-- come as ondisk decodes them: 64-bit ones as bit patterns.
 local ondisk = require "brim.xfs.ondisk"
 
 local M = {}

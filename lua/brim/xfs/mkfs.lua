@@ -49,7 +49,8 @@ local function facts(opened)
     sector_bytes = not is_file and info.logical_sector_bytes or nil,
     physical_sector_bytes = not is_file and info.physical_sector_bytes or nil,
     min_io_bytes = not is_file and info.min_io_bytes or nil,
-    opt_io_bytes = not is_file and info.opt_io_bytes or nil }
+    opt_io_bytes = not is_file and info.opt_io_bytes or nil,
+    alignment_offset_bytes = not is_file and info.misaligned_bytes or nil }
 end
 
 local function holds_image(opened)
@@ -136,8 +137,11 @@ local function discard(opened)
 end
 
 local function make_plan(format, old)
-  format.old = old
-  return assert(xfs.format(format))
+  local copy = { old = old }
+  for name, v in pairs(format) do
+    copy[name] = v
+  end
+  return assert(xfs.format(copy))
 end
 
 -- The plan for an open target, and whether that was discarded. What can be refused is so before.
@@ -171,17 +175,6 @@ local function unmake(opened, before)
   end
 end
 
--- Whether an image may be saved there: nothing else is to be lost.
-local function check_image_path(path)
-  local old <close>, err = device.open(path, { raw = true })
-  if old and old:info().size_bytes > 0 and not holds_image(old) then
-    return nil, errors.usage("%s is there and is no brim image; name another file", path)
-  elseif not old and err.code ~= "ENOENT" then
-    return nil, err
-  end
-  return true
-end
-
 ---Format an opened or image target after a geometry. Options: geometry options `format`, `discard`,
 ---and those of plan:write.
 ---@param target string
@@ -190,18 +183,17 @@ end
 ---@return brim.RunResult? result
 ---@return brim.Error? err
 function M.format(target, o)
-  local ready = o.ready or function() end
+  o = setmetatable({ ready = o.ready or function() end, run = o.run or {} }, { __index = o })
   local g, err = xfs.geometry(o.format)
   if not g then
     return nil, M.usage(err)
-  elseif M.is_image(target) then
+  elseif M.is_image(target) and not M.writes_nothing(o.run) then
     local p <close> = assert(xfs.format(o.format))
-    local ok, why = check_image_path(target)
-    if not ok then
-      return nil, why
+    local result, why = M.save(p, target)
+    if result then
+      o.ready(p, false)
     end
-    ready(p, false)
-    return M.save(p, target)
+    return result, why
   end
   local opened <close>, why = open(target, g, o)
   if not opened then
@@ -211,7 +203,7 @@ function M.format(target, o)
   if not p then
     return nil, discarded
   end
-  ready(p, discarded)
+  o.ready(p, discarded)
   local before = assert(opened:read(0, math.max(FRONT_BYTES, opened:info().align_bytes)))
   local result, failed = p:write(opened, o.run)
   if not result or result.stopped then
@@ -229,10 +221,7 @@ end
 ---@return table? result
 ---@return brim.Error? err
 function M.save(p, path)
-  local ok, err = check_image_path(path)
-  if ok then
-    ok, err = p:save(path)
-  end
+  local ok, err = p:save(path)
   if not ok then
     return nil, err.code == "ENOSPC" and err or errors.refused(err)
   end

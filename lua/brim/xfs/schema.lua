@@ -2,6 +2,8 @@
 -- One entry per option: type, range, default, the mkfs.xfs spelling (`cli`) and a line of help.
 -- Called by options (command line), geometry (Lua tables) and, through options.SCHEMA, format.
 -- Units: `type = "bytes"` is bytes; no `default` means that it depends, the doc says on what.
+local errors = require "brim.error"
+
 local M = {}
 
 local MIB <const> = 1 << 20
@@ -167,8 +169,7 @@ function M.check(name, value)
   return reason
 end
 
----@class brim.xfs.OptionError
----@field message string one line: option, value, what would be right
+---@class brim.xfs.OptionError: brim.Error its message is one line: option, value, what would be right
 ---@field option? string key of SCHEMA, or the command line's spelling where there is none
 
 ---Make the error for one option.
@@ -182,7 +183,8 @@ function M.option_error(name, value, reason)
   if value ~= nil then
     shown = ("%s%s%s"):format(shown, shown:find("^%-%a$") and " " or "=", value)
   end
-  return { message = ("%s: %s"):format(shown, reason), option = name }
+  return errors.new { code = "EINVAL", usage = true, option = name,
+    message = ("%s: %s"):format(shown, reason) }
 end
 
 return M
