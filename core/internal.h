@@ -58,6 +58,9 @@ int brim__int_check(const char *op, const char *field, uint32_t width_bytes,
 int brim__checksum_check(const char *op, const char *field,
 			 const struct brim_checksum *c, struct brim_err *e);
 
+/* Whether a structure may be placed with this size (layout.c). */
+bool brim__layout_fits(const struct brim_layout *l, uint32_t size_bytes);
+
 /* Monotonic time in nanoseconds. */
 uint64_t brim__now_ns(void);
 /* This process's user and system CPU time so far, in nanoseconds. */

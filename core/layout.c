@@ -309,6 +309,12 @@ int brim_layout_intact(const struct brim_layout *l, const void *raw,
 	       layout_checksum(l, raw, size_bytes);
 }
 
+bool brim__layout_fits(const struct brim_layout *l, uint32_t size_bytes)
+{
+	return size_bytes == l->size_bytes ||
+	       (size_bytes > l->size_bytes && l->extensible);
+}
+
 int brim_stamp_place(struct brim_stamp *s, const struct brim_layout *l,
 		     uint64_t off_bytes, uint32_t size_bytes,
 		     struct brim_err *e)
@@ -316,8 +322,7 @@ int brim_stamp_place(struct brim_stamp *s, const struct brim_layout *l,
 	uint8_t *raw;
 	int ret;
 
-	if (size_bytes < l->size_bytes ||
-	    (size_bytes > l->size_bytes && !l->extensible))
+	if (!brim__layout_fits(l, size_bytes))
 		return brim__errf(e, -EINVAL, "place",
 				  "%s is %s%u bytes long; it cannot be placed as %u",
 				  l->name, l->extensible ? "at least " : "",

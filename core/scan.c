@@ -130,7 +130,7 @@ int brim_scan_expect_layout(struct brim_scan *s, const struct brim_layout *l,
 	struct scan_sum *v;
 	int ret;
 
-	if (size_bytes < brim_layout_size_bytes(l))
+	if (!brim__layout_fits(l, size_bytes))
 		return brim__errf(e, -EINVAL, "scan",
 				  "%s in %u bytes: it has "
 				  "%u",

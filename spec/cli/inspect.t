@@ -160,7 +160,11 @@ Mistakes get one line.
   brim inspect: block 268435455 is out of range, the blocks of group 0 are 0 .. 268435454
   [2]
   $ brim inspect make.lua agf 0
-  brim inspect: make.lua: the superblock is damaged: its magic number is 0x6c6f6361; only 'sb' and 'bytes' can be shown
+  brim inspect: make.lua is no XFS: it has 376 bytes
+  [2]
+  $ head -c 1m /dev/zero > zeros
+  $ brim inspect zeros agf 0
+  brim inspect: zeros: the superblock is damaged: its magic number is 0x0; only 'sb' and 'bytes' can be shown
   [2]
   $ brim inspect none sb
   brim inspect: none does not exist

@@ -5,7 +5,9 @@
  * the long way, and everything the library says about them must agree.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "../../core/image.h"
 #include "../../core/plan.h"
@@ -403,6 +405,90 @@ static void test_refusals(void)
 	brim_plan_free(p);
 }
 
+/* A stamp of one region of zeros. */
+static struct brim_stamp *plain_stamp(uint32_t len, uint64_t first)
+{
+	struct brim_stamp *s;
+
+	brim_stamp_create(&s, NULL);
+	brim_stamp_region(s, 0, len, "plain", NULL);
+	brim_stamp_seal(s, first, 1, NULL);
+	return s;
+}
+
+static void test_arguments(void)
+{
+	struct brim_checksum how = { 0, 0, 0, BRIM_LITTLE };
+	struct brim_plan_totals t;
+	struct brim_err e = { 0 };
+	struct brim_stamp *s;
+	struct brim_plan *p;
+
+	brim_stamp_create(&s, NULL);
+	brim_stamp_region(s, 0, 64, "a", NULL);
+	ok(brim_stamp_set_int(s, 0, 3, BRIM_BIG, 0, 1, "f", &e) == -EINVAL,
+	   "an integer of 3 bytes", "%s", e.msg);
+	ok(brim_stamp_set_int(s, 0, 16, BRIM_BIG, 0, 1, "f", &e) == -EINVAL,
+	   "an integer of 16 bytes", "%s", e.msg);
+	ok(brim_stamp_set_int(s, 0, 4, 0, 0, 1, "f", &e) == -EINVAL,
+	   "an integer without byte order", "%s", e.msg);
+	ok(brim_stamp_set_checksum(s, 0, 0, 64, &how, &e) == -EINVAL,
+	   "an unknown checksum", "%s", e.msg);
+	ok(brim_stamp_region(s, 64, BRIM_STAMP_MAX_BYTES, "b", &e) == -EFBIG &&
+		   brim_stamp_region(s, 64, 64, "c", &e) == 0,
+	   "a region too many leaves room for one that fits", "%s", e.msg);
+	brim_stamp_free(s);
+	brim_plan_create(&p, "p", 1 << 30, NULL);
+	brim_plan_each(p, plain_stamp(4096, 5), 0, 1000003, "odd", 0, NULL);
+	ok(brim_plan_set_note(p, "gone", "x", NULL) == 0 &&
+		   brim_plan_set_note(p, "gone", NULL, NULL) == 0,
+	   "a note is cleared", "-");
+	brim_plan_seal(p, NULL);
+	brim_plan_totals(p, 0, &t);
+	ok(t.align_bytes == 1 && t.writes == 1,
+	   "a single instance counts with its offset", "%u, %llu",
+	   t.align_bytes, (unsigned long long)t.writes);
+	ok(brim_plan_set_note(p, "late", "x", &e) == -EINVAL,
+	   "no notes once it is sealed", "%s", e.msg);
+	brim_plan_free(p);
+}
+
+/* Only an image, nothing or an empty file is replaced by an image. */
+static void test_save(void)
+{
+	char path[] = "/tmp/brim-save.XXXXXX", buf[5] = { 0 };
+	struct brim_err e = { 0 };
+	struct brim_plan *p, *q = NULL;
+	int fd = mkstemp(path);
+
+	brim_plan_create(&p, "p", 1 << 20, NULL);
+	brim_plan_set_note(p, "cleared", "x", NULL);
+	brim_plan_set_note(p, "cleared", NULL, NULL);
+	brim_plan_each(p, plain_stamp(64, 0), 0, 0, "x", 0, NULL);
+	brim_plan_seal(p, NULL);
+	ok(brim_image_save(p, path, &e) == 0, "saved over an empty file", "%s",
+	   e.msg);
+	ok(brim_image_save(p, path, &e) == 0, "saved over an image", "%s",
+	   e.msg);
+	ok(brim_image_load(&q, path, &e) == 0 &&
+		   !brim_plan_note(q, "cleared"),
+	   "a cleared note does not come back", "%s", e.msg);
+	close(fd);
+	fd = open(path, O_WRONLY | O_TRUNC);
+	if (write(fd, "text", 4) != 4)
+		perror("write");
+	ok(brim_image_save(p, path, &e) == -EEXIST && strstr(e.msg, path),
+	   "not saved over a text", "%s", e.msg);
+	close(fd);
+	fd = open(path, O_RDONLY);
+	ok(read(fd, buf, 4) == 4 && !strcmp(buf, "text"), "the text is there",
+	   "%s", buf);
+	close(fd);
+	unlink(path);
+	brim_plan_free(p);
+	brim_plan_free(q);
+}
+
 /* Eight million groups, one every TiB, and one more piece per group. */
 static void test_many(void)
 {
@@ -441,6 +527,8 @@ int main(void)
 	test_random_plans();
 	test_damaged_images();
 	test_refusals();
+	test_arguments();
+	test_save();
 	test_many();
 	return tap_end();
 }

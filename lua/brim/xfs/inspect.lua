@@ -101,6 +101,9 @@ local function sector_bytes(sb)
 end
 
 local function take_superblock(self)
+  if self.size_bytes < 512 then
+    error(errors.usage("%s is no XFS: it has %d bytes", self.target, self.size_bytes), 0)
+  end
   local bytes = self:must_read(0, 512)
   local sb = ondisk.sb:decode(bytes, 0, 512)
   self.primary, self.has = sb, {}
