@@ -134,8 +134,8 @@ BRIM_API int brim_geometry_offset(const struct brim_geometry *g,
 /* --------------------------------------------------------------- checksums */
 
 enum brim_checksum_kind {
-	BRIM_CRC32C = 1,	/* Castagnoli, reflected (XFS, ext4, btrfs) */
-	BRIM_CRC32 = 2,		/* IEEE 802.3, reflected (F2FS, GPT) */
+	BRIM_CRC32C = 1, /* Castagnoli, reflected (XFS, ext4, btrfs) */
+	BRIM_CRC32 = 2,  /* IEEE 802.3, reflected (F2FS, GPT) */
 };
 
 enum brim_endian { BRIM_BIG = 1, BRIM_LITTLE = 2 };

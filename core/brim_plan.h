@@ -26,18 +26,18 @@ struct brim_field {
 	const char *name;
 	uint32_t off_bytes;
 	uint32_t width_bytes;
-	enum brim_endian endian;	/* 0: opaque bytes or a record */
+	enum brim_endian endian; /* 0: opaque bytes or a record */
 	uint32_t count;
 	const struct brim_layout *record;
-	int64_t value;			/* what each element holds by default */
+	int64_t value; /* what each element holds by default */
 };
 
 struct brim_layout_options {
-	size_t struct_bytes;		/* sizeof(struct brim_layout_options) */
+	size_t struct_bytes; /* sizeof(struct brim_layout_options) */
 	const char *name;
 	uint32_t size_bytes;
-	int extensible;			/* may be placed with a larger size */
-	const char *checksum_field;	/* NULL: none; else a 4-byte field */
+	int extensible;             /* may be placed with a larger size */
+	const char *checksum_field; /* NULL: none; else a 4-byte field */
 	struct brim_checksum checksum;
 };
 
@@ -139,7 +139,10 @@ BRIM_API int brim_stamp_set_checksum(struct brim_stamp *s, uint64_t off_bytes,
 BRIM_API int brim_stamp_seal(struct brim_stamp *s, uint64_t first,
 			     uint64_t count, struct brim_err *e);
 /* One extent of a sealed stamp, relative to the instance. */
-struct brim_extent { uint64_t off_bytes; uint32_t len_bytes; };
+struct brim_extent {
+	uint64_t off_bytes;
+	uint32_t len_bytes;
+};
 BRIM_API size_t brim_stamp_extents(const struct brim_stamp *s,
 				   const struct brim_extent **out);
 /*
@@ -186,8 +189,7 @@ BRIM_API int brim_plan_zero(struct brim_plan *p, uint64_t off_bytes,
  */
 BRIM_API int brim_plan_each(struct brim_plan *p, struct brim_stamp *s,
 			    uint64_t off_bytes, uint64_t stride_bytes,
-			    const char *name, int groups,
-			    struct brim_err *e);
+			    const char *name, int groups, struct brim_err *e);
 /*
  * A text that travels with the plan and its image: what made it (options,
  * geometry as printed), free of any meaning to the core. NULL clears it. Not
@@ -195,8 +197,7 @@ BRIM_API int brim_plan_each(struct brim_plan *p, struct brim_stamp *s,
  */
 BRIM_API int brim_plan_set_note(struct brim_plan *p, const char *key,
 				const char *text, struct brim_err *e);
-BRIM_API const char *brim_plan_note(const struct brim_plan *p,
-				    const char *key);
+BRIM_API const char *brim_plan_note(const struct brim_plan *p, const char *key);
 /* Ends the building; checks overlaps and the size. Sealed plans are const. */
 BRIM_API int brim_plan_seal(struct brim_plan *p, struct brim_err *e);
 
@@ -212,28 +213,27 @@ struct brim_plan_totals {
 	uint64_t phases;
 	uint64_t pieces;
 	uint64_t groups;
-	uint64_t writes;	/* I/Os that carry data */
+	uint64_t writes; /* I/Os that carry data */
 	uint64_t write_bytes;
-	uint64_t zero_ranges;	/* ranges to be zeroed by the target */
+	uint64_t zero_ranges; /* ranges to be zeroed by the target */
 	uint64_t zero_bytes;
-	uint32_t align_bytes;	/* all offsets and lengths are multiples */
+	uint32_t align_bytes; /* all offsets and lengths are multiples */
 };
-BRIM_API void brim_plan_totals(const struct brim_plan *p,
-			       uint32_t max_io_bytes,
+BRIM_API void brim_plan_totals(const struct brim_plan *p, uint32_t max_io_bytes,
 			       struct brim_plan_totals *out);
 
 /* One piece, for explaining a plan. */
 struct brim_piece_info {
 	const char *phase;
 	const char *name;
-	int is_zero;		/* a range of zeros, else a stamp */
+	int is_zero; /* a range of zeros, else a stamp */
 	int is_groups;
 	uint64_t off_bytes;
-	uint64_t len_bytes;	/* zeros: the range; stamps: of one instance */
+	uint64_t len_bytes; /* zeros: the range; stamps: of one instance */
 	uint64_t stride_bytes;
-	uint64_t first;		/* number of the first instance */
-	uint64_t count;		/* instances laid */
-	uint64_t hidden;	/* of these, covered by later pieces of the
+	uint64_t first;  /* number of the first instance */
+	uint64_t count;  /* instances laid */
+	uint64_t hidden; /* of these, covered by later pieces of the
 				   phase; zeros: bytes covered */
 	size_t extents;
 };

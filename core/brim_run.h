@@ -17,28 +17,28 @@ extern "C" {
 struct brim_device;
 
 enum brim_device_kind {
-	BRIM_KIND_FILE = 1,	/* a regular file */
-	BRIM_KIND_BLOCK = 2,	/* a block device */
-	BRIM_KIND_IMAGE = 3,	/* an image file: read-only, rendered */
-	BRIM_KIND_NULL = 4,	/* nothing behind it: writes are discarded */
+	BRIM_KIND_FILE = 1,  /* a regular file */
+	BRIM_KIND_BLOCK = 2, /* a block device */
+	BRIM_KIND_IMAGE = 3, /* an image file: read-only, rendered */
+	BRIM_KIND_NULL = 4,  /* nothing behind it: writes are discarded */
 };
 
 enum brim_device_flags {
-	BRIM_DEVICE_WRITE = 1 << 0,	/* else read-only */
-	BRIM_DEVICE_CREATE = 1 << 1,	/* make a missing regular file */
-	BRIM_DEVICE_FORCE = 1 << 2,	/* accept a target that holds data */
-	BRIM_DEVICE_DIRECT = 1 << 3,	/* O_DIRECT for regular files too */
-	BRIM_DEVICE_BUFFERED = 1 << 4,	/* page cache for block devices too */
-	BRIM_DEVICE_RAW = 1 << 5,	/* take an image file for what it is:
+	BRIM_DEVICE_WRITE = 1 << 0,    /* else read-only */
+	BRIM_DEVICE_CREATE = 1 << 1,   /* make a missing regular file */
+	BRIM_DEVICE_FORCE = 1 << 2,    /* accept a target that holds data */
+	BRIM_DEVICE_DIRECT = 1 << 3,   /* O_DIRECT for regular files too */
+	BRIM_DEVICE_BUFFERED = 1 << 4, /* page cache for block devices too */
+	BRIM_DEVICE_RAW = 1 << 5,      /* take an image file for what it is:
 					   a small regular file */
 };
 
 struct brim_device_options {
 	size_t struct_bytes;
 	uint32_t flags;
-	uint64_t min_size_bytes;	/* regular files are extended to it;
+	uint64_t min_size_bytes; /* regular files are extended to it;
 					   anything smaller is refused */
-	uint64_t max_size_bytes;	/* 0: none; else what lies beyond is
+	uint64_t max_size_bytes; /* 0: none; else what lies beyond is
 					   left alone */
 };
 
@@ -48,14 +48,14 @@ struct brim_device_info {
 	uint64_t size_bytes;
 	uint32_t logical_sector_bytes;
 	uint32_t physical_sector_bytes;
-	uint32_t min_io_bytes;		/* 0: not known */
-	uint32_t opt_io_bytes;		/* 0: not known */
-	uint32_t misaligned_bytes;	/* of a partition against the physical
+	uint32_t min_io_bytes;     /* 0: not known */
+	uint32_t opt_io_bytes;     /* 0: not known */
+	uint32_t misaligned_bytes; /* of a partition against the physical
 					   sectors; 0: aligned */
-	uint32_t align_bytes;		/* what offsets, lengths and buffers
+	uint32_t align_bytes;      /* what offsets, lengths and buffers
 					   must be multiples of; 1: anything */
-	int is_rotational;		/* 1, 0, or -1: not known */
-	int is_direct;			/* O_DIRECT in force */
+	int is_rotational;         /* 1, 0, or -1: not known */
+	int is_direct;             /* O_DIRECT in force */
 	int is_writable;
 };
 
@@ -117,15 +117,15 @@ BRIM_API int brim_device_flush(struct brim_device *d, struct brim_err *e);
  */
 struct brim_run_stats {
 	size_t struct_bytes;
-	const char *engine;		/* the engine in use */
-	const char *phase;		/* the phase being run */
+	const char *engine; /* the engine in use */
+	const char *phase;  /* the phase being run */
 	uint64_t groups_done, groups_total;
 	uint64_t ios_done, ios_total;
 	uint64_t bytes_done, bytes_total;
 	uint64_t reads, writes, zero_ranges, flushes;
 	uint64_t read_bytes, write_bytes, zero_bytes;
 	uint64_t short_ios, retries;
-	uint64_t mismatches;		/* verify and scan */
+	uint64_t mismatches; /* verify and scan */
 	uint64_t elapsed_ns;
 	uint64_t user_cpu_ns, system_cpu_ns;
 	double mean_queue_depth;
@@ -142,21 +142,21 @@ enum brim_run_mode { BRIM_RUN_WRITE = 1, BRIM_RUN_VERIFY = 2 };
  */
 struct brim_run_options {
 	size_t struct_bytes;
-	const char *engine;	/* NULL or "auto", "uring", "sync", "null",
+	const char *engine;      /* NULL or "auto", "uring", "sync", "null",
 				   or "fault:SPEC" */
-	uint32_t queue_depth;	/* I/Os in flight; 0: 128 */
-	uint32_t max_io_bytes;	/* largest I/O; 0: 1 MiB */
-	uint32_t threads;	/* of the sync engine; 0: what fits */
-	uint32_t max_mismatches;	/* kept in full; 0: 16 */
+	uint32_t queue_depth;    /* I/Os in flight; 0: 128 */
+	uint32_t max_io_bytes;   /* largest I/O; 0: 1 MiB */
+	uint32_t threads;        /* of the sync engine; 0: what fits */
+	uint32_t max_mismatches; /* kept in full; 0: 16 */
 };
 
 /* One difference found by verify or scan. */
 struct brim_mismatch {
-	uint64_t off_bytes;		/* on the device */
-	uint64_t group;			/* instance number */
-	const char *piece;		/* the plan's piece or scan's structure */
-	const char *what;		/* the structure or the field */
-	uint64_t expected, found;	/* a byte for verify, a value for scan */
+	uint64_t off_bytes;       /* on the device */
+	uint64_t group;           /* instance number */
+	const char *piece;        /* the plan's piece or scan's structure */
+	const char *what;         /* the structure or the field */
+	uint64_t expected, found; /* a byte for verify, a value for scan */
 };
 
 struct brim_run;

@@ -34,8 +34,8 @@ static void byte_table_fill(void)
 			uint32_t reg = (uint32_t)n;
 
 			for (bit = 0; bit < 8; bit++)
-				reg = reg & 1 ? reg >> 1 ^ crc_poly(kinds[k]) :
-						reg >> 1;
+				reg = reg & 1 ? reg >> 1 ^ crc_poly(kinds[k])
+					      : reg >> 1;
 			byte_table[kinds[k] - 1][n] = reg;
 		}
 	}
@@ -97,7 +97,7 @@ uint32_t brim_crc_zeros(enum brim_checksum_kind kind, uint32_t reg,
 			uint64_t len_bytes)
 {
 	uint32_t poly = crc_poly(kind);
-	uint32_t power = 0x00800000u;	/* x^8: one zero byte */
+	uint32_t power = 0x00800000u; /* x^8: one zero byte */
 
 	/* reg * x^(8 len): square and multiply. */
 	for (; len_bytes; len_bytes >>= 1) {

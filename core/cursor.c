@@ -127,14 +127,13 @@ int brim__cursor_next(struct brim__cursor *c, struct brim__desc *out)
 {
 	const struct brim_plan *p = c->plan;
 
-	for (; c->piece < p->piece_count;
-	     brim__cursor_enter(c, c->piece + 1)) {
+	for (; c->piece < p->piece_count; brim__cursor_enter(c, c->piece + 1)) {
 		const struct brim__piece *piece = &p->pieces[c->piece];
 
 		if (piece->phase != c->phase)
 			return 0;
-		if (piece->is_zero ? cursor_zero(c, piece, out) :
-				     cursor_stamp(c, piece, out))
+		if (piece->is_zero ? cursor_zero(c, piece, out)
+				   : cursor_stamp(c, piece, out))
 			return 1;
 	}
 	return 0;

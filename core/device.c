@@ -263,7 +263,7 @@ static int check_change(const struct brim_device *d, const char *op,
 static uint32_t range_unit(const struct brim_device *d)
 {
 	return d->info.kind == BRIM_KIND_BLOCK ? d->info.logical_sector_bytes
-						 : 1;
+					       : 1;
 }
 
 static int io_failed(const struct brim_device *d, const char *op, int code,

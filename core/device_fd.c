@@ -162,8 +162,8 @@ static int learn_block(struct brim_device *d, const struct stat *st,
 	d->info.physical_sector_bytes = physical;
 	d->info.min_io_bytes = min_io;
 	d->info.opt_io_bytes = opt_io;
-	d->info.misaligned_bytes =
-		misaligned < 0 ? physical / 2 : (uint32_t)misaligned;
+	d->info.misaligned_bytes = misaligned < 0 ? physical / 2
+						  : (uint32_t)misaligned;
 	d->info.is_rotational = queue_attribute(st->st_rdev, "rotational");
 	/* Zeroes without giving the blocks back: stays provisioned. */
 	d->zero_mode = FALLOC_FL_ZERO_RANGE | FALLOC_FL_KEEP_SIZE;
@@ -281,8 +281,7 @@ static int settle(struct brim_device *d, bool is_new,
 		ret = brim__device_probe_signature(d->shown, d->fd, e);
 	if (ret == 0 && wants_direct(d, o))
 		ret = go_direct(d, e);
-	if (ret == 0 && d->info.is_writable &&
-	    d->info.kind == BRIM_KIND_FILE &&
+	if (ret == 0 && d->info.is_writable && d->info.kind == BRIM_KIND_FILE &&
 	    d->info.size_bytes < o->min_size_bytes)
 		ret = grow(d, o->min_size_bytes, e);
 	return ret < 0 ? ret : brim__device_fit(d, o, e);

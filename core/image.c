@@ -209,7 +209,10 @@ static void out_plan(struct out *o, const struct brim_plan *p)
 /* Names the first thing of which the plan has more than may be read back. */
 static int limits_check(const struct brim_plan *p, struct brim_err *e)
 {
-	struct { const char *what; uint64_t has, max; } v[] = {
+	struct {
+		const char *what;
+		uint64_t has, max;
+	} v[] = {
 		{ "phases", p->phase_count, BRIM__IMAGE_MAX_PIECES },
 		{ "pieces", p->piece_count, BRIM__IMAGE_MAX_PIECES },
 		{ "notes", p->note_count, BRIM__IMAGE_MAX_NOTES },
@@ -238,7 +241,8 @@ static int limits_check(const struct brim_plan *p, struct brim_err *e)
 	for (i = 0; i < sizeof(v) / sizeof(v[0]); i++)
 		if (v[i].has > v[i].max)
 			return brim__errf(e, -EFBIG, "save",
-					  "plan '%s' has %" PRIu64 " %s; an image holds %" PRIu64,
+					  "plan '%s' has %" PRIu64
+					  " %s; an image holds %" PRIu64,
 					  p->name, v[i].has, v[i].what,
 					  v[i].max);
 	return 0;
@@ -266,9 +270,10 @@ int brim_image_encode(const struct brim_plan *p, void **buf, size_t *len_bytes,
 	payload = o.len - sizeof(header);
 	if (payload > BRIM__IMAGE_MAX_BYTES) {
 		free(o.bytes);
-		return brim__errf(e, -EFBIG, "save",
-				  "plan '%s' takes %zu bytes; an image holds %u",
-				  p->name, payload, BRIM__IMAGE_MAX_BYTES);
+		return brim__errf(
+			e, -EFBIG, "save",
+			"plan '%s' takes %zu bytes; an image holds %u", p->name,
+			payload, BRIM__IMAGE_MAX_BYTES);
 	}
 	brim__store(o.bytes + 8, 4, BRIM_LITTLE, BRIM__IMAGE_VERSION);
 	brim__store(o.bytes + 12, 4, BRIM_LITTLE,
@@ -308,8 +313,7 @@ static int replace_check(const char *path, struct brim_err *e)
 	int fd;
 
 	if (lstat(path, &st) < 0)
-		return errno == ENOENT ? 0 :
-					 brim__err(e, -errno, "save", path);
+		return errno == ENOENT ? 0 : brim__err(e, -errno, "save", path);
 	if (S_ISREG(st.st_mode) && !st.st_size)
 		return 0;
 	fd = S_ISREG(st.st_mode) ? open(path, O_RDONLY | O_CLOEXEC) : -1;

@@ -17,7 +17,7 @@
 /* What is left to read; `bad` names the first thing that was wrong. */
 struct in {
 	const uint8_t *p, *end;
-	uint64_t parts, templates, tables;	/* used up so far */
+	uint64_t parts, templates, tables; /* used up so far */
 	const char *bad;
 	bool no_memory;
 };
@@ -86,7 +86,8 @@ static int64_t in_i64(struct in *in)
 /* A string the caller frees; never NULL unless in->bad is set. */
 static char *in_string(struct in *in)
 {
-	size_t len = in_max(in, (uint64_t)(in->end - in->p), "a string is too long");
+	size_t len =
+		in_max(in, (uint64_t)(in->end - in->p), "a string is too long");
 	char *s;
 
 	if (in->bad || len > (size_t)(in->end - in->p) ||
@@ -133,7 +134,8 @@ static void in_packed(struct in *in, uint8_t *out, size_t len)
 static int in_region(struct in *in, struct brim_stamp *s, struct brim_err *e)
 {
 	uint64_t off = in_max(in, BRIM_MAX_BYTES, "an offset is too large");
-	uint64_t len = in_max(in, BRIM_STAMP_MAX_BYTES, "a region is too large");
+	uint64_t len =
+		in_max(in, BRIM_STAMP_MAX_BYTES, "a region is too large");
 	char *label = in_string(in);
 	uint8_t *bytes = NULL;
 	int ret = -EILSEQ;
@@ -187,7 +189,8 @@ static int in_sum(struct in *in, struct brim_stamp *s, struct brim_err *e)
 {
 	uint64_t off = in_max(in, BRIM_MAX_BYTES, "an offset is too large");
 	uint64_t from = in_max(in, BRIM_MAX_BYTES, "an offset is too large");
-	uint64_t len = in_max(in, BRIM_STAMP_MAX_BYTES, "a region is too large");
+	uint64_t len =
+		in_max(in, BRIM_STAMP_MAX_BYTES, "a region is too large");
 	struct brim_checksum how;
 
 	in_part(in);
@@ -262,8 +265,8 @@ out:
 
 static int in_phases(struct in *in, struct brim_plan *p, struct brim_err *e)
 {
-	uint64_t phases = in_max(in, BRIM__IMAGE_MAX_PIECES,
-				 "it has too many phases");
+	uint64_t phases =
+		in_max(in, BRIM__IMAGE_MAX_PIECES, "it has too many phases");
 	uint64_t pieces;
 	int ret = 0;
 
@@ -340,9 +343,10 @@ static int header_check(const uint8_t *b, size_t len_bytes, size_t *len,
 		return brim__errf(e, -EILSEQ, "load", "this is no brim image");
 	version = brim__load(b + 8, 4, BRIM_LITTLE);
 	if (version != BRIM__IMAGE_VERSION)
-		return brim__errf(e, -ENOTSUP, "load",
-				  "the image is of version %u; this brim reads %u",
-				  (unsigned int)version, BRIM__IMAGE_VERSION);
+		return brim__errf(
+			e, -ENOTSUP, "load",
+			"the image is of version %u; this brim reads %u",
+			(unsigned int)version, BRIM__IMAGE_VERSION);
 	*len = brim__load(b + 16, 8, BRIM_LITTLE);
 	if (*len != len_bytes - BRIM__IMAGE_HEADER_BYTES ||
 	    *len > BRIM__IMAGE_MAX_BYTES)
@@ -350,8 +354,9 @@ static int header_check(const uint8_t *b, size_t len_bytes, size_t *len,
 				  "the image is cut short or too long");
 	if (brim__load(b + 12, 4, BRIM_LITTLE) !=
 	    brim__image_crc(b + BRIM__IMAGE_HEADER_BYTES, *len))
-		return brim__errf(e, -EILSEQ, "load",
-				  "the image is damaged: its checksum is wrong");
+		return brim__errf(
+			e, -EILSEQ, "load",
+			"the image is damaged: its checksum is wrong");
 	return 0;
 }
 
@@ -389,8 +394,8 @@ static int file_read(int fd, uint8_t **buf, size_t *len)
 	if (!S_ISREG(st.st_mode))
 		return -EILSEQ;
 	/* Longer ones are refused by their header. */
-	*len = BRIM__MIN((size_t)st.st_size, BRIM__IMAGE_MAX_BYTES +
-					     BRIM__IMAGE_HEADER_BYTES + 1);
+	*len = BRIM__MIN((size_t)st.st_size,
+			 BRIM__IMAGE_MAX_BYTES + BRIM__IMAGE_HEADER_BYTES + 1);
 	*buf = malloc(*len + 1);
 	if (!*buf)
 		return -ENOMEM;

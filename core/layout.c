@@ -14,7 +14,7 @@ struct brim_layout {
 	char *name;
 	uint32_t size_bytes;
 	int extensible;
-	int checksum_field;	/* index, or -1 */
+	int checksum_field; /* index, or -1 */
 	struct brim_checksum checksum;
 	size_t field_count;
 	struct brim_field fields[];
@@ -25,13 +25,15 @@ int brim__int_check(const char *op, const char *field, uint32_t width_bytes,
 {
 	if (width_bytes != 1 && width_bytes != 2 && width_bytes != 4 &&
 	    width_bytes != 8)
-		return brim__errf(e, -EINVAL, op,
-				  "field '%s': an integer has 1, 2, 4 or 8 bytes, not %u",
-				  field, width_bytes);
+		return brim__errf(
+			e, -EINVAL, op,
+			"field '%s': an integer has 1, 2, 4 or 8 bytes, not %u",
+			field, width_bytes);
 	if (endian != BRIM_BIG && endian != BRIM_LITTLE)
-		return brim__errf(e, -EINVAL, op,
-				  "field '%s': the byte order is BRIM_BIG or BRIM_LITTLE",
-				  field);
+		return brim__errf(
+			e, -EINVAL, op,
+			"field '%s': the byte order is BRIM_BIG or BRIM_LITTLE",
+			field);
 	return 0;
 }
 
@@ -39,9 +41,10 @@ int brim__checksum_check(const char *op, const char *field,
 			 const struct brim_checksum *c, struct brim_err *e)
 {
 	if (c->kind != BRIM_CRC32C && c->kind != BRIM_CRC32)
-		return brim__errf(e, -EINVAL, op,
-				  "field '%s': the checksum is BRIM_CRC32C or BRIM_CRC32",
-				  field);
+		return brim__errf(
+			e, -EINVAL, op,
+			"field '%s': the checksum is BRIM_CRC32C or BRIM_CRC32",
+			field);
 	return brim__int_check(op, field, 4, c->endian, e);
 }
 
@@ -70,9 +73,10 @@ static int field_check(const struct brim_layout_options *o,
 		why = "has as many elements as fit, so it must be the last";
 	if (!why)
 		return 0;
-	return brim__errf(e, -EINVAL, "layout",
-			  "%s: field '%s' at 0x%x %s (the one before ends at 0x%x)",
-			  o->name, f->name, f->off_bytes, why, at);
+	return brim__errf(
+		e, -EINVAL, "layout",
+		"%s: field '%s' at 0x%x %s (the one before ends at 0x%x)",
+		o->name, f->name, f->off_bytes, why, at);
 }
 
 static int fields_check(const struct brim_layout_options *o,
@@ -91,17 +95,19 @@ static int fields_check(const struct brim_layout_options *o,
 			return ret;
 		at += (uint64_t)f->width_bytes * f->count;
 		if (at > o->size_bytes)
-			return brim__errf(e, -EINVAL, "layout",
-					  "%s: field '%s' ends past the stated %u bytes",
-					  o->name, f->name, o->size_bytes);
+			return brim__errf(
+				e, -EINVAL, "layout",
+				"%s: field '%s' ends past the stated %u bytes",
+				o->name, f->name, o->size_bytes);
 		/* "As many as fit" takes the rest, slack included. */
 		if (!f->count)
 			at = o->size_bytes;
 	}
 	if (at != o->size_bytes)
-		return brim__errf(e, -EINVAL, "layout",
-				  "%s: the fields end at %u, not at the stated %u bytes",
-				  o->name, (unsigned int)at, o->size_bytes);
+		return brim__errf(
+			e, -EINVAL, "layout",
+			"%s: the fields end at %u, not at the stated %u bytes",
+			o->name, (unsigned int)at, o->size_bytes);
 	return 0;
 }
 
@@ -117,9 +123,10 @@ static int checksum_check(struct brim_layout *l,
 	l->checksum_field = brim_layout_find(l, o->checksum_field);
 	f = brim_layout_field(l, (size_t)l->checksum_field);
 	if (!f || f->width_bytes != 4 || f->count != 1 || f->record)
-		return brim__errf(e, -EINVAL, "layout",
-				  "%s: the checksum field '%s' must be one field of 4 bytes",
-				  o->name, o->checksum_field);
+		return brim__errf(
+			e, -EINVAL, "layout",
+			"%s: the checksum field '%s' must be one field of 4 bytes",
+			o->name, o->checksum_field);
 	l->checksum = o->checksum;
 	return brim__checksum_check("layout", o->checksum_field, &o->checksum,
 				    e);
@@ -323,10 +330,11 @@ int brim_stamp_place(struct brim_stamp *s, const struct brim_layout *l,
 	int ret;
 
 	if (!brim__layout_fits(l, size_bytes))
-		return brim__errf(e, -EINVAL, "place",
-				  "%s is %s%u bytes long; it cannot be placed as %u",
-				  l->name, l->extensible ? "at least " : "",
-				  l->size_bytes, size_bytes);
+		return brim__errf(
+			e, -EINVAL, "place",
+			"%s is %s%u bytes long; it cannot be placed as %u",
+			l->name, l->extensible ? "at least " : "",
+			l->size_bytes, size_bytes);
 	ret = brim_stamp_region(s, off_bytes, size_bytes, l->name, e);
 	if (ret < 0)
 		return ret;

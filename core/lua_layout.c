@@ -8,7 +8,9 @@
 
 #include "lua_util.h"
 
-struct llayout { struct brim_layout *l; };
+struct llayout {
+	struct brim_layout *l;
+};
 
 static struct brim_layout *check_layout(lua_State *L, int arg)
 {
@@ -50,13 +52,14 @@ static void read_checksum(lua_State *L, int arg, struct brim_layout_options *o)
 		kind = brim__lua_opt_string_field(L, t, "kind", "crc32c");
 		o->checksum_field =
 			brim__lua_opt_string_field(L, t, "field", NULL);
-		o->checksum.kind = !strcmp(kind, "crc32c") ? BRIM_CRC32C :
-				   !strcmp(kind, "crc32")  ? BRIM_CRC32 : 0;
+		o->checksum.kind = !strcmp(kind, "crc32c")  ? BRIM_CRC32C
+				   : !strcmp(kind, "crc32") ? BRIM_CRC32
+							    : 0;
 		o->checksum.seed = opt_u32(L, t, "seed", 0xffffffff);
 		o->checksum.xor_out = opt_u32(L, t, "xor_out", 0xffffffff);
-		o->checksum.endian = to_endian(
-			L, brim__lua_opt_string_field(L, t, "endian",
-						      "little"));
+		o->checksum.endian =
+			to_endian(L, brim__lua_opt_string_field(L, t, "endian",
+								"little"));
 	}
 	/* Stays on the stack: it holds the strings until the call is done. */
 }
@@ -68,8 +71,8 @@ static void read_field(lua_State *L, int t, struct brim_field *f)
 	f->name = brim__lua_opt_string_field(L, t, "name", NULL);
 	f->off_bytes = opt_u32(L, t, "off_bytes", 0);
 	f->width_bytes = opt_u32(L, t, "width_bytes", 0);
-	f->endian = to_endian(
-		L, brim__lua_opt_string_field(L, t, "endian", NULL));
+	f->endian =
+		to_endian(L, brim__lua_opt_string_field(L, t, "endian", NULL));
 	f->count = opt_u32(L, t, "count", 1);
 	f->value = brim__lua_opt_int_field(L, t, "value", 0);
 	lua_getfield(L, t, "record");
@@ -130,8 +133,8 @@ static int layout_elements(lua_State *L)
 
 	luaL_argcheck(L, i >= 1 && (size_t)i <= brim_layout_field_count(l), 2,
 		      "no such field");
-	lua_pushinteger(L, brim_layout_elements(l, (size_t)i - 1,
-						(uint32_t)size));
+	lua_pushinteger(L,
+			brim_layout_elements(l, (size_t)i - 1, (uint32_t)size));
 	return 1;
 }
 
@@ -187,8 +190,9 @@ static int layout_decode(lua_State *L)
 
 	luaL_argcheck(L, off >= 0 && (size_t)off <= len, 3,
 		      "the offset lies outside of the string");
-	luaL_argcheck(L, size >= brim_layout_size_bytes(l) &&
-				 (size_t)size <= len - (size_t)off,
+	luaL_argcheck(L,
+		      size >= brim_layout_size_bytes(l) &&
+			      (size_t)size <= len - (size_t)off,
 		      4, "the string is shorter than the structure");
 	push_decoded(L, l, (const uint8_t *)s + off, (uint32_t)size);
 	lua_pushboolean(L, brim_layout_intact(l, s + off, (uint32_t)size));

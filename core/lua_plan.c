@@ -9,8 +9,12 @@
 
 #include "lua_util.h"
 
-struct lplan { struct brim_plan *p; };
-struct lstamp { struct brim_stamp *s; };
+struct lplan {
+	struct brim_plan *p;
+};
+struct lstamp {
+	struct brim_stamp *s;
+};
 
 static struct brim_plan *check_plan(lua_State *L, int arg)
 {
@@ -48,9 +52,10 @@ static int plan_phase(lua_State *L)
 {
 	struct brim_err e = { 0 };
 
-	return brim__lua_done(L, brim_plan_phase(check_plan(L, 1),
-					 luaL_checkstring(L, 2), &e),
-		      &e);
+	return brim__lua_done(
+		L,
+		brim_plan_phase(check_plan(L, 1), luaL_checkstring(L, 2), &e),
+		&e);
 }
 
 /* zero(off, len, name) */
@@ -58,11 +63,12 @@ static int plan_zero(lua_State *L)
 {
 	struct brim_err e = { 0 };
 
-	return brim__lua_done(L, brim_plan_zero(check_plan(L, 1),
-					brim__lua_check_bytes(L, 2),
-					brim__lua_check_bytes(L, 3),
-					luaL_checkstring(L, 4), &e),
-		      &e);
+	return brim__lua_done(L,
+			      brim_plan_zero(check_plan(L, 1),
+					     brim__lua_check_bytes(L, 2),
+					     brim__lua_check_bytes(L, 3),
+					     luaL_checkstring(L, 4), &e),
+			      &e);
 }
 
 /* each(stamp, off, stride, name, groups): takes the stamp over */
@@ -78,25 +84,27 @@ static int plan_each(lua_State *L)
 
 	luaL_argcheck(L, s, 2, "the stamp is closed");
 	stamp->s = NULL;
-	return brim__lua_done(L, brim_plan_each(p, s, off, stride, name,
-					lua_toboolean(L, 6), &e),
-		      &e);
+	return brim__lua_done(L,
+			      brim_plan_each(p, s, off, stride, name,
+					     lua_toboolean(L, 6), &e),
+			      &e);
 }
 
 static int plan_set_note(lua_State *L)
 {
 	struct brim_err e = { 0 };
 
-	return brim__lua_done(L, brim_plan_set_note(check_plan(L, 1),
-					    luaL_checkstring(L, 2),
-					    luaL_optstring(L, 3, NULL), &e),
-		      &e);
+	return brim__lua_done(
+		L,
+		brim_plan_set_note(check_plan(L, 1), luaL_checkstring(L, 2),
+				   luaL_optstring(L, 3, NULL), &e),
+		&e);
 }
 
 static int plan_note(lua_State *L)
 {
-	lua_pushstring(L, brim_plan_note(check_plan(L, 1),
-					 luaL_checkstring(L, 2)));
+	lua_pushstring(
+		L, brim_plan_note(check_plan(L, 1), luaL_checkstring(L, 2)));
 	return 1;
 }
 

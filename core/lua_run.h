@@ -13,8 +13,8 @@
  * device, 3 the table that step fills.
  */
 struct brim__lua_run {
-	struct brim_run *r;            /* NULL: closed */
-	const char *path;              /* of the device, for errors */
+	struct brim_run *r; /* NULL: closed */
+	const char *path;   /* of the device, for errors */
 };
 
 /* The names of a run's options, for lists of allowed ones. */

@@ -79,9 +79,9 @@ static int scan_expect_layout(lua_State *L)
 	lua_pushvalue(L, 2);
 	luaL_ref(L, -2);
 	return brim__lua_done(L,
-		      brim_scan_expect_layout(s, layout->l, off_bytes,
-					      size_bytes, &e),
-		      &e);
+			      brim_scan_expect_layout(s, layout->l, off_bytes,
+						      size_bytes, &e),
+			      &e);
 }
 
 /*
@@ -103,9 +103,10 @@ static int scan_expect_int(lua_State *L)
 	struct brim_err e = { 0 };
 
 	return brim__lua_done(L,
-		      brim_scan_expect_int(s, off_bytes, width_bytes, endian,
-					   base, step, structure, field, &e),
-		      &e);
+			      brim_scan_expect_int(s, off_bytes, width_bytes,
+						   endian, base, step,
+						   structure, field, &e),
+			      &e);
 }
 
 /*
@@ -120,13 +121,12 @@ static int scan_expect_bytes(lua_State *L)
 	struct brim_err e = { 0 };
 
 	luaL_argcheck(L, len <= UINT32_MAX, 3, "less than 4 GiB");
-	return brim__lua_done(L,
-			      brim_scan_expect_bytes(s, off_bytes, bytes,
-						     (uint32_t)len,
-						     luaL_checkstring(L, 4),
-						     luaL_checkstring(L, 5),
-						     &e),
-			      &e);
+	return brim__lua_done(
+		L,
+		brim_scan_expect_bytes(s, off_bytes, bytes, (uint32_t)len,
+				       luaL_checkstring(L, 4),
+				       luaL_checkstring(L, 5), &e),
+		&e);
 }
 
 /*
@@ -136,8 +136,8 @@ static int scan_expect_bytes(lua_State *L)
 static int scan_open(lua_State *L)
 {
 	static const char *const names[] = {
-		"offset_bytes",        "stride_bytes", "first", "count",
-		BRIM__LUA_RUN_OPTIONS, NULL,
+		"offset_bytes", "stride_bytes",        "first",
+		"count",        BRIM__LUA_RUN_OPTIONS, NULL,
 	};
 	struct brim_scan *s = check_scan(L, 1);
 	struct brim_device *d = brim__lua_run_device(L, 2);

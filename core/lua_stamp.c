@@ -9,7 +9,9 @@
 
 #include "lua_util.h"
 
-struct lstamp { struct brim_stamp *s; };
+struct lstamp {
+	struct brim_stamp *s;
+};
 
 static struct brim_stamp *check_stamp(lua_State *L, int arg)
 {
@@ -39,11 +41,12 @@ static int stamp_region(lua_State *L)
 
 	luaL_argcheck(L, len <= BRIM_STAMP_MAX_BYTES, 3,
 		      "more than a stamp may hold (16 MiB)");
-	return brim__lua_done(L, brim_stamp_region(check_stamp(L, 1),
-					   brim__lua_check_bytes(L, 2),
-					   (uint32_t)len,
-					   luaL_checkstring(L, 4), &e),
-		      &e);
+	return brim__lua_done(L,
+			      brim_stamp_region(check_stamp(L, 1),
+						brim__lua_check_bytes(L, 2),
+						(uint32_t)len,
+						luaL_checkstring(L, 4), &e),
+			      &e);
 }
 
 /* place(layout, off, size) */
@@ -55,10 +58,11 @@ static int stamp_place(lua_State *L)
 
 	luaL_argcheck(L, size <= BRIM_STAMP_MAX_BYTES, 4,
 		      "more than a stamp may hold (16 MiB)");
-	return brim__lua_done(L, brim_stamp_place(check_stamp(L, 1), *l,
-					  brim__lua_check_bytes(L, 3),
-					  (uint32_t)size, &e),
-		      &e);
+	return brim__lua_done(L,
+			      brim_stamp_place(check_stamp(L, 1), *l,
+					       brim__lua_check_bytes(L, 3),
+					       (uint32_t)size, &e),
+			      &e);
 }
 
 /* set_bytes(off, string) */
@@ -68,10 +72,11 @@ static int stamp_set_bytes(lua_State *L)
 	size_t len;
 	const char *s = luaL_checklstring(L, 3, &len);
 
-	return brim__lua_done(L, brim_stamp_set_bytes(check_stamp(L, 1),
-					      brim__lua_check_bytes(L, 2), s,
-					      len, &e),
-		      &e);
+	return brim__lua_done(L,
+			      brim_stamp_set_bytes(check_stamp(L, 1),
+						   brim__lua_check_bytes(L, 2),
+						   s, len, &e),
+			      &e);
 }
 
 /* set_int(off, width, "big"|"little", base, step, field) */
@@ -81,15 +86,15 @@ static int stamp_set_int(lua_State *L)
 	struct brim_err e = { 0 };
 	int endian = luaL_checkoption(L, 4, NULL, endians);
 
-	return brim__lua_done(L,
-		      brim_stamp_set_int(check_stamp(L, 1),
-					 brim__lua_check_bytes(L, 2),
-					 (uint32_t)luaL_checkinteger(L, 3),
-					 endian ? BRIM_LITTLE : BRIM_BIG,
-					 luaL_checkinteger(L, 5),
-					 luaL_checkinteger(L, 6),
-					 luaL_checkstring(L, 7), &e),
-		      &e);
+	return brim__lua_done(
+		L,
+		brim_stamp_set_int(
+			check_stamp(L, 1), brim__lua_check_bytes(L, 2),
+			(uint32_t)luaL_checkinteger(L, 3),
+			endian ? BRIM_LITTLE : BRIM_BIG,
+			luaL_checkinteger(L, 5), luaL_checkinteger(L, 6),
+			luaL_checkstring(L, 7), &e),
+		&e);
 }
 
 /* seal(first, count) */
@@ -97,10 +102,11 @@ static int stamp_seal(lua_State *L)
 {
 	struct brim_err e = { 0 };
 
-	return brim__lua_done(L, brim_stamp_seal(check_stamp(L, 1),
-					 brim__lua_check_bytes(L, 2),
-					 brim__lua_check_bytes(L, 3), &e),
-		      &e);
+	return brim__lua_done(L,
+			      brim_stamp_seal(check_stamp(L, 1),
+					      brim__lua_check_bytes(L, 2),
+					      brim__lua_check_bytes(L, 3), &e),
+			      &e);
 }
 
 /* render(i) -> the first extent of instance i, as a string */
@@ -130,14 +136,10 @@ static int stamp_close(lua_State *L)
 }
 
 static const luaL_Reg stamp_methods[] = {
-	{ "region", stamp_region },
-	{ "place", stamp_place },
-	{ "set_bytes", stamp_set_bytes },
-	{ "set_int", stamp_set_int },
-	{ "seal", stamp_seal },
-	{ "render", stamp_render },
-	{ "close", stamp_close },
-	{ NULL, NULL },
+	{ "region", stamp_region },       { "place", stamp_place },
+	{ "set_bytes", stamp_set_bytes }, { "set_int", stamp_set_int },
+	{ "seal", stamp_seal },           { "render", stamp_render },
+	{ "close", stamp_close },         { NULL, NULL },
 };
 
 void brim__lua_open_stamp(lua_State *L)

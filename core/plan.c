@@ -19,8 +19,9 @@ int brim_plan_create(struct brim_plan **out, const char *name,
 
 	*out = NULL;
 	if (!name || !*name || !size_bytes || size_bytes > BRIM_MAX_BYTES)
-		return brim__errf(e, -EINVAL, "plan",
-				  "a plan needs a name and a size of 1 .. 2^63-1 bytes");
+		return brim__errf(
+			e, -EINVAL, "plan",
+			"a plan needs a name and a size of 1 .. 2^63-1 bytes");
 	p = calloc(1, sizeof(*p));
 	if (p)
 		p->name = strdup(name);
@@ -131,10 +132,11 @@ int brim_plan_zero(struct brim_plan *p, uint64_t off_bytes, uint64_t len_bytes,
 
 	if (!len_bytes || len_bytes > p->size_bytes ||
 	    off_bytes > p->size_bytes - len_bytes)
-		return brim__errf(e, -ERANGE, "plan",
-				  "zeros '%s': %" PRIu64 " bytes at %" PRIu64 " lie outside of the %" PRIu64 " bytes of plan '%s'",
-				  name, len_bytes, off_bytes, p->size_bytes,
-				  p->name);
+		return brim__errf(
+			e, -ERANGE, "plan",
+			"zeros '%s': %" PRIu64 " bytes at %" PRIu64
+			" lie outside of the %" PRIu64 " bytes of plan '%s'",
+			name, len_bytes, off_bytes, p->size_bytes, p->name);
 	piece = piece_add(p, name, e);
 	if (!piece)
 		return p->sealed ? -EINVAL : -ENOMEM;
@@ -158,16 +160,19 @@ static int each_check(const struct brim_plan *p, const struct brim_stamp *s,
 				  "'%s': the stamp is not sealed yet", name);
 	if (s->count > 1 &&
 	    brim__stamp_end(s) - brim__stamp_begin(s) > stride_bytes)
-		return brim__errf(e, -EINVAL, "plan",
-				  "'%s': an instance of %" PRIu64 " bytes is longer than the stride of %" PRIu64,
-				  name,
-				  brim__stamp_end(s) - brim__stamp_begin(s),
-				  stride_bytes);
+		return brim__errf(
+			e, -EINVAL, "plan",
+			"'%s': an instance of %" PRIu64
+			" bytes is longer than the stride of %" PRIu64,
+			name, brim__stamp_end(s) - brim__stamp_begin(s),
+			stride_bytes);
 	end = (unsigned __int128)stride_bytes * last + off_bytes +
 	      brim__stamp_end(s);
 	if (end > p->size_bytes)
 		return brim__errf(e, -ERANGE, "plan",
-				  "'%s': instance %" PRIu64 " ends past the %" PRIu64 " bytes of plan '%s'",
+				  "'%s': instance %" PRIu64
+				  " ends past the %" PRIu64
+				  " bytes of plan '%s'",
 				  name, last, p->size_bytes, p->name);
 	return 0;
 }
@@ -296,8 +301,8 @@ int brim_plan_piece(const struct brim_plan *p, size_t i,
 	out->is_zero = piece->is_zero;
 	out->is_groups = piece->is_groups;
 	out->off_bytes = piece->off_bytes;
-	out->len_bytes = piece->is_zero ? piece->len_bytes :
-					  piece->stamp->total_bytes;
+	out->len_bytes = piece->is_zero ? piece->len_bytes
+					: piece->stamp->total_bytes;
 	out->stride_bytes = piece->stride_bytes;
 	out->first = piece->first;
 	out->count = piece->count;
@@ -404,17 +409,19 @@ void brim_plan_totals(const struct brim_plan *p, uint32_t max_io_bytes,
 			out->zero_ranges += totals_stretches(
 				piece, piece->len_bytes, UINT64_MAX);
 		else if (piece_is_dense(piece, max_io_bytes))
-			out->writes = before +
-				      totals_stretches(
-					      piece,
-					      piece->first + piece->count,
-					      max_io_bytes /
-						      piece->stride_bytes);
+			out->writes =
+				before +
+				totals_stretches(
+					piece, piece->first + piece->count,
+					max_io_bytes / piece->stride_bytes);
 	}
 }
 
 /* The part [from, to) of the volume as seen by one reading. */
-struct reading { uint64_t from, to; uint8_t *buf; };
+struct reading {
+	uint64_t from, to;
+	uint8_t *buf;
+};
 
 static void read_zero(const struct brim__piece *piece, const struct reading *r)
 {
@@ -465,10 +472,11 @@ int brim_plan_read(const struct brim_plan *p, uint64_t off_bytes,
 		return brim__errf(e, -EINVAL, "read",
 				  "plan '%s' is not sealed yet", p->name);
 	if (len_bytes > p->size_bytes || off_bytes > p->size_bytes - len_bytes)
-		return brim__err_at(e, -ERANGE, "read", off_bytes,
-				    "%zu bytes at %" PRIu64 " lie past the end of '%s' (%" PRIu64 " bytes)",
-				    len_bytes, off_bytes, p->name,
-				    p->size_bytes);
+		return brim__err_at(
+			e, -ERANGE, "read", off_bytes,
+			"%zu bytes at %" PRIu64
+			" lie past the end of '%s' (%" PRIu64 " bytes)",
+			len_bytes, off_bytes, p->name, p->size_bytes);
 	memset(buf, 0, len_bytes);
 	if (!len_bytes)
 		return 0;

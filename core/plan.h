@@ -9,8 +9,13 @@
 #include "internal.h"
 
 /* Half-open intervals, sorted and disjoint: of instances, or of bytes. */
-struct brim__span { uint64_t from, to; };
-struct brim__spans { struct brim__span *v; size_t n, room; };
+struct brim__span {
+	uint64_t from, to;
+};
+struct brim__spans {
+	struct brim__span *v;
+	size_t n, room;
+};
 
 /*
  * One piece. `hidden` are the instances (of a range of zeros: the bytes) that
@@ -23,18 +28,20 @@ struct brim__piece {
 	bool is_zero;
 	bool is_groups;
 	uint64_t off_bytes;
-	uint64_t len_bytes;	/* zeros only */
+	uint64_t len_bytes; /* zeros only */
 	uint64_t stride_bytes;
-	uint64_t first, count;	/* instances; zeros: 0 and 1 */
+	uint64_t first, count; /* instances; zeros: 0 and 1 */
 	struct brim_stamp *stamp;
 	struct brim__spans hidden;
 	struct brim__spans shadow;
 };
 
-struct brim__note { char *key, *text; };
+struct brim__note {
+	char *key, *text;
+};
 
 struct brim_plan {
-	uint32_t holders;	/* who must let go before it is freed */
+	uint32_t holders; /* who must let go before it is freed */
 	char *name;
 	uint64_t size_bytes;
 	bool sealed;
@@ -55,10 +62,10 @@ struct brim__desc {
 	bool is_zero;
 	uint32_t piece;
 	uint32_t extent;
-	uint32_t from_bytes;	/* within the extent */
-	uint32_t instances;	/* side by side in this I/O; else 1 */
+	uint32_t from_bytes; /* within the extent */
+	uint32_t instances;  /* side by side in this I/O; else 1 */
 	uint32_t groups;
-	uint64_t instance;	/* the first */
+	uint64_t instance; /* the first */
 	uint64_t off_bytes;
 	uint64_t len_bytes;
 };
@@ -68,8 +75,8 @@ struct brim__cursor {
 	uint32_t phase;
 	uint32_t max_io_bytes;
 	size_t piece;
-	uint64_t at;		/* next instance, or next byte of zeros */
-	size_t span;		/* next hidden span to meet */
+	uint64_t at; /* next instance, or next byte of zeros */
+	size_t span; /* next hidden span to meet */
 	uint32_t extent;
 	uint32_t from_bytes;
 };
@@ -131,7 +138,7 @@ struct brim__region {
 	uint64_t off_bytes;
 	uint32_t len_bytes;
 	char *label;
-	uint8_t *bytes;		/* while building; NULL once sealed */
+	uint8_t *bytes; /* while building; NULL once sealed */
 };
 
 /* base + step * i, stored at off_bytes relative to the instance. */
@@ -140,7 +147,7 @@ struct brim__patch {
 	uint32_t width_bytes;
 	enum brim_endian endian;
 	int64_t base, step;
-	char *field;		/* for messages */
+	char *field; /* for messages */
 };
 
 struct brim__sum {
@@ -149,20 +156,20 @@ struct brim__sum {
 	struct brim_checksum how;
 };
 
-struct brim__stamp_code;	/* what sealing compiles: stamp_code.c */
+struct brim__stamp_code; /* what sealing compiles: stamp_code.c */
 
 struct brim_stamp {
 	bool sealed;
 	uint64_t first, count;
 	uint64_t total_bytes;
-	struct brim__region *regions;	/* sorted once sealed */
+	struct brim__region *regions; /* sorted once sealed */
 	size_t region_count, region_room;
-	struct brim__patch *patches;	/* sorted once sealed */
+	struct brim__patch *patches; /* sorted once sealed */
 	size_t patch_count, patch_room;
 	struct brim__sum *sums;
 	size_t sum_count, sum_room;
 	struct brim_extent *extents;
-	uint8_t **templates;		/* of each extent: the first instance */
+	uint8_t **templates; /* of each extent: the first instance */
 	size_t extent_count;
 	struct brim__stamp_code *code;
 };

@@ -85,9 +85,9 @@ static uint64_t piece_begin(const struct brim__piece *p)
 /* The bytes from an instance's first to behind its last. */
 static uint64_t piece_len(const struct brim__piece *p)
 {
-	return p->is_zero ?
-		       p->len_bytes :
-		       brim__stamp_end(p->stamp) - brim__stamp_begin(p->stamp);
+	return p->is_zero ? p->len_bytes
+			  : brim__stamp_end(p->stamp) -
+				    brim__stamp_begin(p->stamp);
 }
 
 static uint64_t piece_end(const struct brim__piece *p)
@@ -118,9 +118,9 @@ static uint64_t common(uint64_t a, uint64_t b, uint64_t c, uint64_t d)
 struct pair {
 	struct brim__piece *early;
 	const struct brim__piece *late;
-	struct brim__spans *out;	/* early's hidden or shadow */
+	struct brim__spans *out; /* early's hidden or shadow */
 	bool same_phase;
-	uint64_t *budget;		/* steps that may still be taken */
+	uint64_t *budget; /* steps that may still be taken */
 	struct brim_err *e;
 };
 
@@ -216,9 +216,11 @@ static int pair_note(struct pair *p, uint64_t lo, uint64_t hi)
 	if (c == COVER_NONE)
 		return 0;
 	if (c == COVER_PART && p->same_phase)
-		return brim__errf(p->e, -EEXIST, "plan",
-				  "'%s' covers part of instance %" PRIu64 " of '%s' in the same phase; put it into a later phase or cover all of it",
-				  p->late->name, lo, p->early->name);
+		return brim__errf(
+			p->e, -EEXIST, "plan",
+			"'%s' covers part of instance %" PRIu64
+			" of '%s' in the same phase; put it into a later phase or cover all of it",
+			p->late->name, lo, p->early->name);
 	return pair_add(p, lo, hi);
 }
 
@@ -238,8 +240,8 @@ static int pair_by_late(struct pair *p)
 	int ret = 0;
 
 	for (i = 0; i < p->late->count && ret == 0; i++) {
-		uint64_t begin = piece_begin(p->late) +
-				 p->late->stride_bytes * i;
+		uint64_t begin =
+			piece_begin(p->late) + p->late->stride_bytes * i;
 
 		if (!pair_charge(p, 1))
 			return -E2BIG;
@@ -259,8 +261,8 @@ static int pair_stamp(struct pair *p)
 	uint64_t lo, hi;
 	int ret = 0;
 
-	brim__piece_touch(p->early, piece_begin(p->late), piece_end(p->late), &lo,
-		    &hi);
+	brim__piece_touch(p->early, piece_begin(p->late), piece_end(p->late),
+			  &lo, &hi);
 	/*
 	 * Under zeros, or with equal strides, what holds for one instance
 	 * holds for all but the outermost.
@@ -290,13 +292,15 @@ static int pair_zero(struct pair *p)
 		return 0;
 	brim__piece_touch(late, p->early->off_bytes, zero_end, &lo, &hi);
 	if (hi - lo > ZERO_HOLES_MAX / extents)
-		return brim__errf(p->e, -E2BIG, "plan",
-				  "zeros '%s' lie under the %" PRIu64 " instances of '%s' in one phase; put them into an earlier phase",
-				  p->early->name, hi - lo, late->name);
+		return brim__errf(
+			p->e, -E2BIG, "plan",
+			"zeros '%s' lie under the %" PRIu64
+			" instances of '%s' in one phase; put them into an earlier phase",
+			p->early->name, hi - lo, late->name);
 	for (i = lo; i < hi; i++) {
 		for (x = 0; x < extents && ret == 0; x++) {
-			uint64_t from = late->off_bytes +
-					late->stride_bytes * i;
+			uint64_t from =
+				late->off_bytes + late->stride_bytes * i;
 			uint64_t to = from + late->len_bytes;
 
 			if (!late->is_zero) {
@@ -324,19 +328,24 @@ int brim__plan_overlaps(struct brim_plan *plan, struct brim_err *e)
 			struct brim__piece *early = &plan->pieces[i];
 			struct brim__piece *late = &plan->pieces[k];
 			bool same = early->phase == late->phase;
-			struct pair p = { early, late,
-					  same ? &early->hidden :
-						 &early->shadow,
-					  same, &budget, e };
+			struct pair p = {
+				early,
+				late,
+				same ? &early->hidden : &early->shadow,
+				same,
+				&budget,
+				e
+			};
 
 			if (piece_end(early) <= piece_begin(late) ||
 			    piece_end(late) <= piece_begin(early))
 				continue;
 			ret = early->is_zero ? pair_zero(&p) : pair_stamp(&p);
 			if (ret == -E2BIG && !budget)
-				brim__errf(e, ret, "plan",
-					   "'%s' and '%s' overlap in more places than can be looked at one by one; give them the same stride, or the plan fewer pieces",
-					   early->name, late->name);
+				brim__errf(
+					e, ret, "plan",
+					"'%s' and '%s' overlap in more places than can be looked at one by one; give them the same stride, or the plan fewer pieces",
+					early->name, late->name);
 		}
 	}
 	return ret;

@@ -344,8 +344,8 @@ static int scan_next(struct brim_run *r, struct brim__io *io)
 	if (r->instance >= r->end)
 		return 0;
 	d->instance = r->instance;
-	d->instances = (uint32_t)BRIM__MIN(r->end - r->instance,
-					   r->instances_per_io);
+	d->instances =
+		(uint32_t)BRIM__MIN(r->end - r->instance, r->instances_per_io);
 	r->instance += d->instances;
 	d->off_bytes = r->off_bytes + r->stride_bytes * d->instance +
 		       r->scan->from_bytes;
@@ -382,11 +382,11 @@ static int scan_fits(const struct brim_scan *s, const struct brim_device *d,
 	    brim_mul(g->stride_bytes, last, &end) < 0 ||
 	    brim_add(end, g->off_bytes, &end) < 0 ||
 	    brim_add(end, s->to_bytes, &end) < 0 || end > d->info.size_bytes)
-		return brim__errf(e, -ERANGE, "scan",
-				  "instance %llu ends past the %llu bytes of %s",
-				  (unsigned long long)(g->first + g->count - 1),
-				  (unsigned long long)d->info.size_bytes,
-				  d->info.path);
+		return brim__errf(
+			e, -ERANGE, "scan",
+			"instance %llu ends past the %llu bytes of %s",
+			(unsigned long long)(g->first + g->count - 1),
+			(unsigned long long)d->info.size_bytes, d->info.path);
 	return 0;
 }
 
@@ -438,8 +438,8 @@ int brim_scan_open(struct brim_run **out, const struct brim_scan *s,
 	r->instances_per_io = per_io;
 	r->groups_total = g->count;
 	r->ios_total = (g->count - 1) / per_io + 1;
-	r->bytes_total = per_io > 1 ? g->stride_bytes * (g->count - 1) + span :
-				      span * g->count;
+	r->bytes_total = per_io > 1 ? g->stride_bytes * (g->count - 1) + span
+				    : span * g->count;
 	*out = r;
 	return 0;
 }

@@ -83,8 +83,7 @@ static bool region_overlaps(const struct brim__region *r, uint64_t off_bytes,
 }
 
 int brim_stamp_region(struct brim_stamp *s, uint64_t off_bytes,
-		      uint32_t len_bytes, const char *label,
-		      struct brim_err *e)
+		      uint32_t len_bytes, const char *label, struct brim_err *e)
 {
 	struct brim__region *r;
 	size_t i;
@@ -98,13 +97,15 @@ int brim_stamp_region(struct brim_stamp *s, uint64_t off_bytes,
 	for (i = 0; i < s->region_count; i++)
 		if (region_overlaps(&s->regions[i], off_bytes, len_bytes))
 			return brim__errf(e, -EEXIST, "stamp",
-					  "'%s' at %" PRIu64 " overlaps '%s' at %" PRIu64,
+					  "'%s' at %" PRIu64
+					  " overlaps '%s' at %" PRIu64,
 					  label, off_bytes, s->regions[i].label,
 					  s->regions[i].off_bytes);
 	if (len_bytes > BRIM_STAMP_MAX_BYTES - s->total_bytes)
-		return brim__errf(e, -EFBIG, "stamp",
-				  "'%s' takes the stamp past %u bytes; use a range of zeros or more pieces",
-				  label, BRIM_STAMP_MAX_BYTES);
+		return brim__errf(
+			e, -EFBIG, "stamp",
+			"'%s' takes the stamp past %u bytes; use a range of zeros or more pieces",
+			label, BRIM_STAMP_MAX_BYTES);
 	if (grow(&s->regions, s->region_count, &s->region_room,
 		 sizeof(*s->regions)) < 0)
 		return brim__err(e, -ENOMEM, "stamp", label);
@@ -139,7 +140,8 @@ static struct brim__region *region_find(struct brim_stamp *s,
 			return r;
 	}
 	brim__errf(e, -ERANGE, "stamp",
-		   "%" PRIu64 " bytes at %" PRIu64 " lie in no region of the stamp",
+		   "%" PRIu64 " bytes at %" PRIu64
+		   " lie in no region of the stamp",
 		   len_bytes, off_bytes);
 	return NULL;
 }
@@ -203,10 +205,10 @@ int brim_stamp_set_int(struct brim_stamp *s, uint64_t off_bytes,
 	if (!r)
 		return -ERANGE;
 	if (!step && !value_fits(base, width_bytes, true))
-		return brim__errf(e, -ERANGE, "stamp",
-				  "field '%s' of '%s': %" PRId64 " does not fit %u bits",
-				  field ? field : "?", r->label, base,
-				  8 * width_bytes);
+		return brim__errf(
+			e, -ERANGE, "stamp",
+			"field '%s' of '%s': %" PRId64 " does not fit %u bits",
+			field ? field : "?", r->label, base, 8 * width_bytes);
 	brim__store(r->bytes + (off_bytes - r->off_bytes), width_bytes, endian,
 		    (uint64_t)base);
 	if (!step)
@@ -274,11 +276,12 @@ static int patches_check(struct brim_stamp *s, struct brim_err *e)
 			continue;
 		}
 		return brim__errf(e, -ERANGE, "stamp",
-				  "field '%s' of '%s': %" PRId64 " + %" PRId64 " * %" PRIu64 " does not fit %u bits",
-				  p->field, r->label, p->base,
-				  p->step, first_bad ? s->first : last,
-				  p->width_bytes == 8 ? 63 :
-							8 * p->width_bytes);
+				  "field '%s' of '%s': %" PRId64 " + %" PRId64
+				  " * %" PRIu64 " does not fit %u bits",
+				  p->field, r->label, p->base, p->step,
+				  first_bad ? s->first : last,
+				  p->width_bytes == 8 ? 63
+						      : 8 * p->width_bytes);
 	}
 	return 0;
 }
@@ -292,7 +295,8 @@ static int order_check(const struct brim_stamp *s, struct brim_err *e)
 	size_t i, k, n;
 
 	for (i = 1; i < s->patch_count; i++)
-		if (s->patches[i - 1].off_bytes + s->patches[i - 1].width_bytes >
+		if (s->patches[i - 1].off_bytes +
+			    s->patches[i - 1].width_bytes >
 		    s->patches[i].off_bytes)
 			return brim__errf(e, -EEXIST, "stamp",
 					  "field '%s' is set twice",
@@ -300,17 +304,18 @@ static int order_check(const struct brim_stamp *s, struct brim_err *e)
 	for (i = 1; i < s->sum_count; i++)
 		if (s->sums[i - 1].from_bytes + s->sums[i - 1].len_bytes >
 		    s->sums[i].from_bytes)
-			return brim__errf(e, -EOPNOTSUPP, "stamp",
-					  "two checksums cover the bytes at %" PRIu64,
-					  s->sums[i].from_bytes);
+			return brim__errf(
+				e, -EOPNOTSUPP, "stamp",
+				"two checksums cover the bytes at %" PRIu64,
+				s->sums[i].from_bytes);
 	for (i = 0, n = 0; i < s->sum_count; i++) {
 		const struct brim__sum *sum = &s->sums[i];
 		uint64_t ends[] = { sum->from_bytes, sum->off_bytes,
 				    sum->off_bytes + 4,
 				    sum->from_bytes + sum->len_bytes };
 
-		for (; n < s->patch_count &&
-		       s->patches[n].off_bytes < ends[3]; n++) {
+		for (; n < s->patch_count && s->patches[n].off_bytes < ends[3];
+		     n++) {
 			uint64_t from = s->patches[n].off_bytes;
 			uint64_t to = from + s->patches[n].width_bytes;
 
@@ -318,9 +323,10 @@ static int order_check(const struct brim_stamp *s, struct brim_err *e)
 				if (from < ends[k] && to > ends[k])
 					break;
 			if (k < 4 || (from >= ends[1] && from < ends[2]))
-				return brim__errf(e, -EINVAL, "stamp",
-						  "field '%s' lies across a checksum or an end of what it covers",
-						  s->patches[n].field);
+				return brim__errf(
+					e, -EINVAL, "stamp",
+					"field '%s' lies across a checksum or an end of what it covers",
+					s->patches[n].field);
 		}
 	}
 	return 0;
@@ -378,8 +384,7 @@ static int extents_make(struct brim_stamp *s)
 			       x->off_bytes + x->len_bytes) {
 			const struct brim__region *r = &s->regions[from++];
 
-			memcpy(s->templates[i] +
-				       (r->off_bytes - x->off_bytes),
+			memcpy(s->templates[i] + (r->off_bytes - x->off_bytes),
 			       r->bytes, r->len_bytes);
 		}
 	}

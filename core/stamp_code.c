@@ -18,7 +18,7 @@
 /* A varying byte of a patch: which of its 8, and its table in the sum. */
 struct code_byte {
 	uint32_t shift;
-	const uint32_t *table;	/* [256] */
+	const uint32_t *table; /* [256] */
 };
 
 /* A patch as rendered: offset within its extent. */
@@ -27,16 +27,16 @@ struct code_patch {
 	uint8_t width_bytes;
 	bool big;
 	uint64_t base, step;
-	uint64_t first;		/* the template's value */
+	uint64_t first; /* the template's value */
 };
 
 /* A sum with the patches it covers: code->patches[first .. first+count). */
 struct code_sum {
 	uint32_t at;
 	bool big;
-	uint32_t value;		/* of the template */
+	uint32_t value; /* of the template */
 	uint32_t first, count;
-	uint32_t byte_first;	/* its varying bytes, grouped by patch */
+	uint32_t byte_first; /* its varying bytes, grouped by patch */
 };
 
 /* One extent's share of the code. */
@@ -48,7 +48,7 @@ struct code_extent {
 struct brim__stamp_code {
 	struct code_extent *extents;
 	struct code_patch *patches;
-	uint32_t *patch_bytes;	/* varying bytes of each patch (in its sum) */
+	uint32_t *patch_bytes; /* varying bytes of each patch (in its sum) */
 	struct code_sum *sums;
 	struct code_byte *bytes;
 	uint32_t *tables;
@@ -145,8 +145,8 @@ static size_t extent_of(const struct brim_stamp *s, uint64_t off_bytes)
 }
 
 /* Compiles sum n; *i is the first patch that may lie within it. */
-static void code_sum(struct brim_stamp *s, struct brim__stamp_code *c,
-		     size_t n, size_t *i)
+static void code_sum(struct brim_stamp *s, struct brim__stamp_code *c, size_t n,
+		     size_t *i)
 {
 	const struct brim__sum *sum = &s->sums[n];
 	struct code_sum *cs = &c->sums[n];
@@ -209,8 +209,8 @@ static struct brim__stamp_code *code_alloc(const struct brim_stamp *s)
 	c->sums = calloc(s->sum_count + 1, sizeof(*c->sums));
 	c->bytes = calloc(bytes, sizeof(*c->bytes));
 	c->tables = calloc(bytes, 256 * sizeof(*c->tables));
-	if (c->extents && c->patches && c->patch_bytes && c->sums &&
-	    c->bytes && c->tables)
+	if (c->extents && c->patches && c->patch_bytes && c->sums && c->bytes &&
+	    c->tables)
 		return c;
 	brim__stamp_code_free(c);
 	return NULL;

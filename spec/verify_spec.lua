@@ -1,6 +1,7 @@
 -- brim.verify: what differs between a target and the plan it was written from, by structure and
 -- field.
 local brim = require "brim"
+local configs = require "spec.xfs_configs"
 local helper = require "spec.helper"
 local layout = require "brim.layout"
 local verify = require "brim.verify"
@@ -179,5 +180,28 @@ describe("brim.verify of any plan", function()
     assert.same({ group = 3, off_bytes = 3 * 512 + 100, expected = 0, found = 122 }, d.first)
     assert.int(result.groups_affected, 4)
     os.remove(target)
+  end)
+end)
+
+describe("brim.verify of a block device #root", function()
+  if not helper.is_root() then
+    pending "needs root"
+    return
+  end
+
+  it("reads it past the page cache", function()
+    local image = helper.path "plan.brim"
+    local plan <close> = assert(brim.xfs.format { size_bytes = "400m" })
+    assert(plan:save(image))
+    local target = helper.path "target"
+    assert(plan:write(target))
+    overwrite(target, GROUP_BYTES + 512 + 12, "\0\0\0\1")
+    overwrite(target, 2 * GROUP_BYTES + 4096 + 4000, "x")
+    local loop <close> = configs.loop(target)
+    local result = assert(verify.run(image, loop.device))
+    assert.same({ "agf.length", "bnobt.recs[].startblock" }, names(result))
+    local fs <close> = assert(brim.xfs.open(loop.device))
+    assert.int(fs:agf(1).length, 1)
+    assert.int(fs:inode(128).data_fork.parent, 128)
   end)
 end)

@@ -31,6 +31,7 @@ local M = {}
 
 local KEPT_GROUPS <const> = 16 -- of each list in the result
 local SHOWN <const> = 40 -- differences in the text
+local MOST_INSTANCES <const> = 1 << 16 -- compared one by one; then the first of each I/O only
 
 local SCHEMA = { max_ios = { type = "int", default = 1024, min = 1, max = 65536,
   doc = "I/Os that differ to look into; the lowest offsets" } }
@@ -53,11 +54,12 @@ local FORMATS <const> = { xfs = "brim.xfs.ondisk" }
 ---@field layouts table<string, brim.Layout> by a structure's label
 ---@field group_bytes? integer
 ---@field seen table<string, boolean> instances that were compared
+---@field looked_at integer how many
+---@field align_bytes integer of the target's reads
+---@field target_bytes integer
 ---@field found table<string, brim.Difference>
 ---@field differences brim.Difference[]
 ---@field groups table<integer, boolean>
-local Comparison = {}
-Comparison.__index = Comparison
 
 -- Layouts of the plan's format, by label. Inode records differ without sparse chunks.
 local function layouts_of(p)
@@ -93,26 +95,26 @@ local function append_group(list, group)
 end
 
 -- Notes that a field differs; `path` has the element's number, if any.
-function Comparison:note(structure, path, off_bytes, expected, found)
+local function note(c, structure, path, off_bytes, expected, found)
   local field = path and path:gsub("%[%d+%]", "[]")
   local key = ("%s.%s"):format(structure, field or "")
-  local group = self.group_bytes and off_bytes // self.group_bytes
-  local d = self.found[key]
+  local group = c.group_bytes and off_bytes // c.group_bytes
+  local d = c.found[key]
   if not d then
     d = { structure = structure, field = field, count = 0, groups = {},
       first = { group = group, off_bytes = off_bytes, field = path, expected = expected,
         found = found } }
-    self.found[key] = d
-    self.differences[#self.differences + 1] = d
+    c.found[key] = d
+    c.differences[#c.differences + 1] = d
   end
-  if d.last ~= self.instance then
-    d.count, d.last = d.count + 1, self.instance
+  if d.last ~= c.instance then
+    d.count, d.last = d.count + 1, c.instance
   end
   append_group(d.groups, group)
-  if group and not self.groups[group] then
-    self.groups[group] = true
-    self.groups_affected = self.groups_affected + 1
-    append_group(self.affected, group)
+  if group and not c.groups[group] then
+    c.groups[group] = true
+    c.groups_affected = c.groups_affected + 1
+    append_group(c.affected, group)
   end
 end
 
@@ -138,7 +140,7 @@ local function shown(field, raw)
 end
 
 -- Compares an element field by field; `at` is where it begins within the strings.
-function Comparison:fields(structure, prefix, layout, size_bytes, expected, found, at, base)
+local function compare_fields(c, structure, prefix, layout, size_bytes, expected, found, at, base)
   for _, field in ipairs(layout.fields) do
     local count = field.array and layout.handle:elements(field.index, size_bytes) or 1
     for k = 0, count - 1 do
@@ -147,13 +149,13 @@ function Comparison:fields(structure, prefix, layout, size_bytes, expected, foun
       if e ~= f then
         local name = prefix .. field.name .. (field.array and ("[%d]"):format(k) or "")
         if field.record then
-          self:fields(structure, name .. ".", field.record, field.width_bytes, expected, found,
-            here + field.off_bytes, base)
+          compare_fields(c, structure, name .. ".", field.record, field.width_bytes, expected,
+            found, here + field.off_bytes, base)
         else
-          self:note(structure, name, base + here + field.off_bytes, shown(field, e),
+          note(c, structure, name, base + here + field.off_bytes, shown(field, e),
             shown(field, f))
         end
-        self.is_named = true
+        c.is_named = true
       end
     end
   end
@@ -173,27 +175,37 @@ local function first_byte(expected, found)
   return low - 1, expected:byte(low), found:byte(low)
 end
 
+-- Reads the target, which may be open for direct I/O, where it can.
+local function read_target(c, off_bytes, len_bytes)
+  local align = math.max(1, c.align_bytes)
+  local from = off_bytes // align * align
+  local skip = off_bytes - from
+  local span = (skip + len_bytes + align - 1) // align * align
+  local found, err = c.target:read(from, math.min(span, c.target_bytes - from))
+  return found and found:sub(skip + 1, skip + len_bytes), err
+end
+
 -- Compares one structure. One of a layout that is not known, or whose difference lies behind its
 -- fields, is told by its first byte.
-function Comparison:region(label, off_bytes, len_bytes)
-  local expected, err = self.plan:read(off_bytes, len_bytes)
+local function compare_region(c, label, off_bytes, len_bytes)
+  local expected, err = c.plan:read(off_bytes, len_bytes)
   local found
   if expected then
-    found, err = self.target:read(off_bytes, len_bytes)
+    found, err = read_target(c, off_bytes, len_bytes)
   end
   if not found then
     error(err, 0)
   elseif expected == found then
     return
   end
-  local layout = self.layouts[label]
-  self.is_named = false
+  local layout = c.layouts[label]
+  c.is_named = false
   if layout and len_bytes >= layout.size_bytes then
-    self:fields(label, "", layout, len_bytes, expected, found, 0, off_bytes)
+    compare_fields(c, label, "", layout, len_bytes, expected, found, 0, off_bytes)
   end
-  if not self.is_named then
+  if not c.is_named then
     local at, e, f = first_byte(expected, found)
-    self:note(label, nil, off_bytes + at, e, f)
+    note(c, label, nil, off_bytes + at, e, f)
   end
 end
 
@@ -209,8 +221,8 @@ local function contains(piece, instance, off_bytes)
 end
 
 -- The piece that an I/O's difference was found for.
-function Comparison:piece_of(mismatch)
-  for i, piece in ipairs(self.pieces) do
+local function piece_of(c, mismatch)
+  for i, piece in ipairs(c.pieces) do
     if piece.name == mismatch.piece and (piece.is_zero
       or contains(piece, mismatch.group, mismatch.off_bytes)) then
       return piece, i
@@ -218,16 +230,16 @@ function Comparison:piece_of(mismatch)
   end
 end
 
-function Comparison:compare_instance(piece, number, instance)
+local function compare_instance(c, piece, number, instance)
   local key = ("%d %d"):format(number, instance)
-  if self.seen[key] then
+  if c.seen[key] then
     return
   end
-  self.seen[key] = true
+  c.seen[key], c.looked_at = true, c.looked_at + 1
   local base = piece.off_bytes + piece.stride_bytes * instance
   for i, region in ipairs(piece.regions) do
-    self.instance = ("%s %d"):format(key, i)
-    self:region(region.label, base + region.off_bytes, region.len_bytes)
+    c.instance = ("%s %d"):format(key, i)
+    compare_region(c, region.label, base + region.off_bytes, region.len_bytes)
   end
 end
 
@@ -241,27 +253,28 @@ local function side_by_side(piece, max_io_bytes)
   return math.max(1, max_io_bytes // span)
 end
 
-function Comparison:look_into(mismatch, max_io_bytes)
-  local piece, number = self:piece_of(mismatch)
+local function look_into(c, mismatch, max_io_bytes)
+  local piece, number = piece_of(c, mismatch)
   if not piece or piece.is_zero then
-    self.instance = ("zero %d"):format(mismatch.off_bytes)
-    self:note(mismatch.piece, nil, mismatch.off_bytes, mismatch.expected, mismatch.found)
+    c.instance = ("zero %d"):format(mismatch.off_bytes)
+    note(c, mismatch.piece, nil, mismatch.off_bytes, mismatch.expected, mismatch.found)
     return
   end
-  local last = math.min(mismatch.group + side_by_side(piece, max_io_bytes) - 1,
-    piece.first + piece.count - 1)
+  local beside = c.looked_at < MOST_INSTANCES and side_by_side(piece, max_io_bytes) or 1
+  local last = math.min(mismatch.group + beside - 1, piece.first + piece.count - 1)
   for instance = mismatch.group, last do
-    self:compare_instance(piece, number, instance)
+    compare_instance(c, piece, number, instance)
   end
 end
 
 local function compare(p, target, run, max_io_bytes)
-  local pieces = p:pieces()
-  local c = setmetatable({ plan = p, target = target, pieces = pieces, layouts = layouts_of(p),
+  local pieces, info = p:pieces(), target:info()
+  local c = { plan = p, target = target, pieces = pieces, layouts = layouts_of(p),
     group_bytes = group_bytes_of(pieces), seen = {}, found = {}, differences = {}, groups = {},
-    affected = {}, groups_affected = 0 }, Comparison)
+    affected = {}, groups_affected = 0, looked_at = 0, align_bytes = info.align_bytes or 1,
+    target_bytes = info.size_bytes }
   for _, mismatch in ipairs(run.mismatches) do
-    c:look_into(mismatch, max_io_bytes)
+    look_into(c, mismatch, max_io_bytes)
   end
   for _, d in ipairs(c.differences) do
     d.last = nil

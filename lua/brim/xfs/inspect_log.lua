@@ -22,15 +22,13 @@ local EXTENSION_STRUCT_BYTES <const> = 260 -- sizeof on 64-bit machines
 ---@field fs brim.xfs.Inspector
 ---@field off_bytes integer
 ---@field sectors integer
-local Log = {}
-Log.__index = Log
 
 -- The sectors from one on; past the end it goes on at the start.
-function Log:read(sector, count)
-  local head = math.min(count, self.sectors - sector)
-  local bytes = self.fs:must_read(self.off_bytes + sector * SECTOR_BYTES, head * SECTOR_BYTES)
+local function read_sectors(log, sector, count)
+  local head = math.min(count, log.sectors - sector)
+  local bytes = log.fs:must_read(log.off_bytes + sector * SECTOR_BYTES, head * SECTOR_BYTES)
   if head < count then
-    bytes = bytes .. self.fs:must_read(self.off_bytes, (count - head) * SECTOR_BYTES)
+    bytes = bytes .. log.fs:must_read(log.off_bytes, (count - head) * SECTOR_BYTES)
   end
   return bytes
 end
@@ -40,15 +38,15 @@ local function cycle_at(bytes, at)
   return word == MAGIC and second or word
 end
 
-function Log:cycle(sector)
-  return cycle_at(self:read(sector, 1), 1)
+local function cycle_of(log, sector)
+  return cycle_at(read_sectors(log, sector, 1), 1)
 end
 
 -- The first sector in (low, high] whose cycle is `cycle`, where low's is another.
-function Log:bisect(low, high, cycle)
+local function bisect(log, low, high, cycle)
   while high - low > 1 do
     local middle = low + (high - low) // 2
-    if self:cycle(middle) == cycle then
+    if cycle_of(log, middle) == cycle then
       high = middle
     else
       low = middle
@@ -58,24 +56,24 @@ function Log:bisect(low, high, cycle)
 end
 
 -- The sector that would be written next; nil for a log that was never written.
-function Log:head()
-  local first, last = self:cycle(0), self:cycle(self.sectors - 1)
+local function head_of(log)
+  local first, last = cycle_of(log, 0), cycle_of(log, log.sectors - 1)
   if first == 0 then
     return nil
   elseif first == last then
     return 0
   end
-  return self:bisect(0, self.sectors - 1, last)
+  return bisect(log, 0, log.sectors - 1, last)
 end
 
 -- The last record that begins before a sector: where, and its header.
-function Log:record_before(sector)
-  local count = math.min(LOOK_BACK_SECTORS, self.sectors)
-  local first = (sector - count) % self.sectors
-  local bytes = self:read(first, count)
+local function record_before(log, sector)
+  local count = math.min(LOOK_BACK_SECTORS, log.sectors)
+  local first = (sector - count) % log.sectors
+  local bytes = read_sectors(log, first, count)
   for i = count - 1, 0, -1 do
     if (">I4"):unpack(bytes, i * SECTOR_BYTES + 1) == MAGIC then
-      return (first + i) % self.sectors, bytes:sub(i * SECTOR_BYTES + 1, (i + 1) * SECTOR_BYTES)
+      return (first + i) % log.sectors, bytes:sub(i * SECTOR_BYTES + 1, (i + 1) * SECTOR_BYTES)
     end
   end
 end
@@ -85,16 +83,16 @@ local function header_count(size)
 end
 
 -- Header structures and data in one: what a record's checksum covers. Nil where lengths are absurd.
-function Log:covered(sector, record)
+local function covered_by(log, sector, record)
   if record.len > MAX_RECORD_BYTES or record.size > MAX_RECORD_BYTES or record.len < 0 then
     return nil
   end
   local headers = header_count(record.size)
   local sectors = headers + (record.len + SECTOR_BYTES - 1) // SECTOR_BYTES
-  if sectors > self.sectors then
+  if sectors > log.sectors then
     return nil
   end
-  local bytes = self:read(sector, sectors)
+  local bytes = read_sectors(log, sector, sectors)
   local parts = { bytes:sub(1, RECORD_STRUCT_BYTES) }
   for i = 1, headers - 1 do
     parts[i + 1] = bytes:sub(i * SECTOR_BYTES + 1, i * SECTOR_BYTES + EXTENSION_STRUCT_BYTES)
@@ -113,11 +111,11 @@ local function is_intact(covered)
 end
 
 -- Is the record the one that a clean unmount leaves?
-function Log:is_unmount(sector, record)
+local function is_unmount(log, sector, record)
   if record.num_logops ~= 1 or record.len < 12 then
     return false
   end
-  local data = self:read((sector + header_count(record.size)) % self.sectors, 1)
+  local data = read_sectors(log, (sector + header_count(record.size)) % log.sectors, 1)
   return data:byte(10) & UNMOUNT_FLAG ~= 0
 end
 
@@ -143,7 +141,7 @@ local function show_record(v, log, sector, bytes)
   local record = M.record(log.fs, log.off_bytes + sector * SECTOR_BYTES, bytes,
     ("last log record, sector %d of the log"):format(sector))
   view.check(record, "lsn", record.lsn & 0xffffffff == sector, "of this sector, %d", sector)
-  local covered = log:covered(sector, record)
+  local covered = covered_by(log, sector, record)
   if covered and record.crc ~= 0 then
     view.check(record, "crc", is_intact(covered), "that of headers and data")
     record.about.verdicts.crc.is_exact = true
@@ -158,7 +156,7 @@ local function show_state(v, log, sector, record)
   v.tail_block, v.tail_cycle = record.tail_lsn & 0xffffffff, record.tail_lsn >> 32
   local data_end = (sector + header_count(record.size)
     + (record.len + SECTOR_BYTES - 1) // SECTOR_BYTES) % log.sectors
-  v.is_clean = log:is_unmount(sector, record) and data_end == v.head_block
+  v.is_clean = is_unmount(log, sector, record) and data_end == v.head_block
   if v.is_clean then
     v.tail_block, v.tail_cycle = v.head_block, nil
   end
@@ -170,10 +168,10 @@ local function show_state(v, log, sector, record)
 end
 
 local function fill(v, log)
-  v.head_block = log:head()
+  v.head_block = head_of(log)
   local sector, bytes
   if v.head_block then
-    sector, bytes = log:record_before(v.head_block)
+    sector, bytes = record_before(log, v.head_block)
   end
   if not sector then
     v.state = v.head_block and "damaged" or "never written"
@@ -204,8 +202,8 @@ function M.log(fs)
   elseif sb.logblocks == 0 or place.agbno + sb.logblocks > fs.address:length(place.ag) then
     return nil, ("the log of %d blocks does not fit group %d"):format(sb.logblocks, place.ag)
   end
-  local log = setmetatable({ fs = fs, off_bytes = place.off_bytes,
-    sectors = sb.logblocks << fs.address.block_log2 - 9 }, Log)
+  local log = { fs = fs, off_bytes = place.off_bytes,
+    sectors = sb.logblocks << fs.address.block_log2 - 9 }
   local v = view.new { what = "log", title = "internal log", fs = fs, values = {
     start = sb.logstart, group = place.ag, group_block = place.agbno, sectors = log.sectors,
     off_bytes = place.off_bytes, size_bytes = log.sectors * SECTOR_BYTES } }
