@@ -147,8 +147,8 @@ function core.uuid_generate() end
 local device = {}
 
 ---Tell the facts: kind, path, size_bytes, logical_sector_bytes, physical_sector_bytes,
----min_io_bytes, opt_io_bytes, align_bytes, misaligned_bytes, is_rotational (absent: not known), is_direct,
----is_writable.
+---min_io_bytes, opt_io_bytes, align_bytes, misaligned_bytes, is_rotational (absent: not known),
+---is_direct, is_writable.
 ---@return table
 function device:info() end
 

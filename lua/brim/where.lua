@@ -21,8 +21,8 @@ function M.script()
   end
 end
 
----Raise a message with the script's line in front of it, unless it has one already, as error does with
----a level. Anything but a string is raised as it is.
+---Raise a message with the script's line in front of it, unless it has one already, as error does
+---with a level. Anything but a string is raised as it is.
 ---@param message any
 function M.raise(message)
   local has_line = type(message) ~= "string" or message:find "^[^\n:]+:%d+: "

@@ -169,7 +169,7 @@ function M.check(name, value)
   return reason
 end
 
----@class brim.xfs.OptionError: brim.Error its message is one line: option, value, what would be right
+---@class brim.xfs.OptionError: brim.Error one line: option, value, what would be right
 ---@field option? string key of SCHEMA, or the command line's spelling where there is none
 
 ---Make the error for one option.
