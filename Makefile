@@ -64,6 +64,9 @@ $(eval $(call detect,blkid,BLKID))
 $(eval $(call detect,uuid,UUID))
 $(eval $(call detect,libedit,EDIT))
 
+# nbdkit's headers make the plugin that serves targets; `brim serve` needs it.
+nbdkit_plugin := $(if $(call pc_has,nbdkit >= 1.30),$(wildcard core/nbdkit_plugin.c))
+
 pc_requires := $(strip $(if $(HAVE_ISAL),libisal) $(if $(HAVE_URING),liburing) \
 	$(if $(HAVE_BLKID),blkid))
 core_libs := $(libs_ISAL) $(libs_URING) $(libs_BLKID) -pthread
@@ -111,27 +114,29 @@ lib_a := $B/libbrim.a
 lib_so := $B/libbrim.so.$(version)
 module := $B/lua/brim/core.so
 exe := $B/brim
-public_headers := core/brim.h core/brim_plan.h core/brim_run.h core/brim_version.h
+plugin := $(if $(nbdkit_plugin),$B/nbdkit-brim-plugin.so)
+public_headers := core/brim.h core/brim_overlay.h core/brim_plan.h core/brim_run.h core/brim_version.h
 
 # ------------------------------------------------------------------ targets
 
-.PHONY: all lib module exe run test bench install install-module uninstall \
-	clean dist deps deps-test lint format help spec-programs test-built \
-	run-built FORCE
+.PHONY: all lib module exe plugin run test bench install install-module \
+	uninstall clean dist deps deps-test deps-fuzz lint format fuzz fuzz-built \
+	help spec-programs test-built run-built FORCE
 .DELETE_ON_ERROR:
 
-all: lib module exe
+all: lib module exe plugin
 
 help:
 	@sed -n 's/^# \{0,1\}//; 2,7p' $(firstword $(MAKEFILE_LIST))
-	@echo 'Targets: all lib module exe run test bench lint format install'
-	@echo '         install-module uninstall dist deps deps-test clean'
+	@echo 'Targets: all lib module exe plugin run test bench lint format'
+	@echo '         install install-module uninstall dist deps deps-test clean'
 	@echo 'Variables: CC CFLAGS LDFLAGS PREFIX DESTDIR LUA_CFLAGS LUA_LIBS'
 	@echo '           LUA_LMOD LUA_CMOD SAN=address,undefined GC=stress JOBS BUILD'
 
 lib: $(lib_a) $B/libbrim.so
 module: $(module)
 exe: $(exe)
+plugin: $(plugin)
 
 # deps may install what the feature detection above looks for: a new make.
 sub_make = $(MAKE) $(if $(filter -j%,$(MAKEFLAGS)),,-j$(JOBS))
@@ -159,6 +164,9 @@ deps:
 
 deps-test:
 	@bash .ci/deps build test
+
+deps-fuzz:
+	@bash .ci/deps build fuzz
 
 # --------------------------------------------------------------------- rules
 
@@ -202,6 +210,12 @@ $(exe): $(main_obj) $(lua_obj) $(lib_a)
 	$(CC) $(brim_ldflags) -Wl,-E -o $@ $(main_obj) $(lua_obj) $(lib_a) \
 		$(LUA_LIBS) $(core_libs) $(lua_side_libs)
 
+# nbdkit has the symbols that are missing; of the archive's none is shown.
+$B/nbdkit-brim-plugin.so: $(nbdkit_plugin) $(lib_a) $B/flags
+	$(CC) $(brim_cflags) $(shell $(PKG_CONFIG) --cflags nbdkit) -MMD -MP \
+		-MF $B/core/nbdkit_plugin.d $(brim_ldflags) -shared \
+		-Wl,--exclude-libs,ALL -o $@ $(nbdkit_plugin) $(lib_a) $(core_libs)
+
 # embed runs on the build machine.
 $B/embed: core/embed.c
 	@mkdir -p $(@D)
@@ -228,6 +242,7 @@ $(spec_bin): $B/spec/%: spec/core/%.c $(lib_a) $B/flags
 		$(core_libs)
 
 -include $(lib_obj:.o=.d) $(lua_obj:.o=.d) $B/core/main.d \
+	$B/core/nbdkit_plugin.d \
 	$(addsuffix .d,$(spec_bin))
 
 # ----------------------------------------------------------------- packaging
@@ -248,6 +263,8 @@ install: all $B/brim.pc
 	ln -sf libbrim.so.$(version) $(DESTDIR)$(LIBDIR)/libbrim.so.$(so_version)
 	ln -sf libbrim.so.$(so_version) $(DESTDIR)$(LIBDIR)/libbrim.so
 	install -m 644 $B/brim.pc $(DESTDIR)$(LIBDIR)/pkgconfig
+	$(if $(plugin),install -d $(DESTDIR)$(LIBDIR)/nbdkit/plugins)
+	$(if $(plugin),install -m 755 $(plugin) $(DESTDIR)$(LIBDIR)/nbdkit/plugins)
 
 install-module: module
 	install -d $(DESTDIR)$(LUA_CMOD)/brim $(DESTDIR)$(LUA_LMOD)/brim/scripts
@@ -261,7 +278,8 @@ uninstall:
 	rm -f $(DESTDIR)$(BINDIR)/brim $(addprefix $(DESTDIR)$(INCDIR)/,$(notdir $(public_headers))) \
 		$(DESTDIR)$(LIBDIR)/libbrim.a \
 		$(DESTDIR)$(LIBDIR)/libbrim.so $(DESTDIR)$(LIBDIR)/libbrim.so.* \
-		$(DESTDIR)$(LIBDIR)/pkgconfig/brim.pc
+		$(DESTDIR)$(LIBDIR)/pkgconfig/brim.pc \
+		$(DESTDIR)$(LIBDIR)/nbdkit/plugins/nbdkit-brim-plugin.so
 	rm -rf $(DESTDIR)$(LUA_LMOD)/brim $(DESTDIR)$(LUA_CMOD)/brim
 
 dist_files := $(wildcard Makefile README.md LICENSE CHANGELOG.md *.rockspec \
@@ -276,6 +294,50 @@ dist:
 
 clean:
 	rm -rf '$(BUILD)'
+
+# ---------------------------------------------------------------------- fuzz
+
+# Each target for FUZZ_S seconds, from the seeds and what earlier runs found.
+FUZZ_S ?= 300
+FUZZ_CC ?= clang
+F := $(BUILD)/fuzz
+fuzz_names := $(patsubst spec/fuzz/fuzz_%.c,%,$(wildcard spec/fuzz/fuzz_*.c))
+fuzz_bin := $(fuzz_names:%=$F/fuzz_%)
+fuzz_obj := $(lib_src:core/%.c=$F/core/%.o)
+fuzz_flags := -O2 -g -fno-omit-frame-pointer -fno-sanitize-recover=all \
+	-fsanitize=fuzzer-no-link,address,undefined -DOVERLAP_MAX=262144
+
+$(fuzz_obj): $F/core/%.o: core/%.c $B/flags
+	@mkdir -p $(@D)
+	$(FUZZ_CC) $(brim_cflags) $(fuzz_flags) -MMD -MP -c -o $@ $<
+
+$F/libbrim.a: $(fuzz_obj)
+	@rm -f $@
+	$(AR) rcs $@ $^
+
+$(fuzz_bin): $F/%: spec/fuzz/%.c $F/libbrim.a
+	$(FUZZ_CC) $(brim_cflags) $(fuzz_flags) -fsanitize=fuzzer -Icore -MMD -MP \
+		-o $@ $< $F/libbrim.a $(core_libs)
+
+$F/seeds: spec/fuzz/seeds.c $(lib_a)
+	@mkdir -p $(@D)
+	$(CC) $(brim_cflags) -Icore -MMD -MP -o $@ $< $(brim_ldflags) $(lib_a) \
+		$(core_libs)
+
+fuzz: deps-fuzz
+	+@$(sub_make) --no-print-directory fuzz-built
+
+fuzz-built: $(fuzz_bin) $F/seeds
+	@mkdir -p $(fuzz_names:%=$F/corpus/%) $F/found
+	@$F/seeds $F/corpus
+	@for t in $(fuzz_names); do \
+		$F/fuzz_$$t -max_total_time=$(FUZZ_S) -timeout=20 -rss_limit_mb=2048 \
+			-artifact_prefix=$F/found/$$t- $F/corpus/$$t 2>$F/$$t.log || \
+			{ tail -n 40 $F/$$t.log; exit 1; }; \
+		echo "fuzz_$$t: $$(tail -n 1 $F/$$t.log)"; \
+	done
+
+-include $(fuzz_obj:.o=.d) $(fuzz_bin:=.d) $F/seeds.d
 
 # ---------------------------------------------------------------------- lint
 

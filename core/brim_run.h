@@ -17,10 +17,11 @@ extern "C" {
 struct brim_device;
 
 enum brim_device_kind {
-	BRIM_KIND_FILE = 1,  /* a regular file */
-	BRIM_KIND_BLOCK = 2, /* a block device */
-	BRIM_KIND_IMAGE = 3, /* an image file: read-only, rendered */
-	BRIM_KIND_NULL = 4,  /* nothing behind it: writes are discarded */
+	BRIM_KIND_FILE = 1,    /* a regular file */
+	BRIM_KIND_BLOCK = 2,   /* a block device */
+	BRIM_KIND_IMAGE = 3,   /* an image file: read-only, rendered */
+	BRIM_KIND_NULL = 4,    /* nothing behind it: writes are discarded */
+	BRIM_KIND_OVERLAY = 5, /* another one under an overlay */
 };
 
 enum brim_device_flags {

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "lua_overlay.h"
 #include "lua_util.h"
 
 /* What BRIM_DEVICE_MT userdata hold. */
@@ -181,6 +182,7 @@ static int device_info(lua_State *L)
 		[BRIM_KIND_BLOCK] = "block",
 		[BRIM_KIND_IMAGE] = "image",
 		[BRIM_KIND_NULL] = "null",
+		[BRIM_KIND_OVERLAY] = "overlay",
 	};
 	struct brim_device_info info;
 
@@ -308,7 +310,9 @@ void brim__lua_open_device(lua_State *L)
 	luaL_newmetatable(L, BRIM_DEVICE_MT);
 	luaL_setfuncs(L, META, 0);
 	luaL_newlib(L, METHODS);
+	luaL_setfuncs(L, brim__lua_overlay_methods, 0);
 	lua_setfield(L, -2, "__index");
 	lua_pop(L, 1);
 	luaL_setfuncs(L, FUNCTIONS, 0);
+	luaL_setfuncs(L, brim__lua_overlay_functions, 0);
 }

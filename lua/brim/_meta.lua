@@ -86,6 +86,14 @@ function core.edit_open(o) end
 ---@return brim.Error? err
 function core.device_open(path, o) end
 
+---Lay an overlay over a device, which it keeps open; brim.device.overlay is what scripts call.
+---@param base brim.Device
+---@param path string
+---@param o? { create?: boolean, readonly?: boolean, resume?: boolean }
+---@return brim.Device? device
+---@return brim.Error? err
+function core.overlay_open(base, path, o) end
+
 ---Open a device that discards what is written and reads as zeros.
 ---@param size_bytes integer|string
 ---@return brim.Device? device
@@ -184,6 +192,31 @@ function device:discard(off_bytes, len_bytes) end
 ---@return true? ok
 ---@return brim.Error? err
 function device:flush() end
+
+---Tell what is there from a byte on: for how long, whether these are zeros that need not be read,
+---and whether an overlay has them.
+---@param off_bytes integer
+---@return integer? len_bytes
+---@return boolean|brim.Error is_zero
+---@return boolean? is_overlay
+function device:extent(off_bytes) end
+
+---Tell of an overlay: block_bytes, data_bytes (kept in its file), zero_bytes (known to be zeros),
+---extents, file_bytes (how long the file is, holes included).
+---@return table? info
+---@return brim.Error? err
+function device:overlay_info() end
+
+---Write an overlay's blocks into the device under it, which must be open for writing, and empty it.
+---@return true? ok
+---@return brim.Error? err
+function device:commit() end
+
+---Save an image and the overlay over it as a new image.
+---@param path string
+---@return true? ok
+---@return brim.Error? err
+function device:save_image(path) end
 
 ---Close it; any number of times.
 ---@return true

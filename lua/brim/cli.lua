@@ -166,7 +166,9 @@ local function show_result(result, ctx, started_s)
   if ctx.json then
     local out = json.object()
     for k, v in pairs(result) do
-      out[k] = k ~= "text" and v or nil
+      if k ~= "text" then
+        out[k] = v
+      end
     end
     for k, v in pairs(core.process_usage()) do
       out[k] = v

@@ -1,6 +1,7 @@
--- brim.device: opens targets: files, block devices, image files, and the null device for measuring.
--- What cannot be a target is refused before anything is written. Called by plan, scan and recipes.
--- The handle's methods are the core's: info, read, write, zero, discard, flush, close.
+-- brim.device: opens targets: files, block devices, image files, any of them under an overlay, and
+-- the null device for measuring. What cannot be a target is refused before anything is written.
+-- Called by plan, scan and recipes. The handle's methods are the core's: info, read, write, zero,
+-- discard, flush, extent, close; of overlays also overlay_info, commit, save_image.
 local core = require "brim.core"
 local errors = require "brim.error"
 local opts = require "brim.opts"
@@ -16,6 +17,8 @@ local M = {}
 ---@field raw? boolean take an image file for the small regular file it is
 ---@field min_size_bytes? integer|string the least size; regular files are extended to it
 ---@field max_size_bytes? integer|string
+---@field overlay? string a file that takes what is written, so that the target stays as it is; made
+--- when it is missing and `write` is given
 
 local SCHEMA = {
   write = { type = "bool", doc = "open for writing" },
@@ -26,7 +29,35 @@ local SCHEMA = {
   raw = { type = "bool", doc = "take an image file for the small regular file it is" },
   min_size_bytes = { type = "bytes", doc = "the least size; regular files are extended to it" },
   max_size_bytes = { type = "bytes", doc = "the largest size" },
+  overlay = { type = "path", doc = "a file that takes what is written" },
 }
+
+---Lay an overlay over an open device: a file that takes what is written, in blocks of 4 KiB. The
+---overlay keeps the device open; the caller may close its own handle. Options: `create` makes a
+---missing file, `readonly`, `resume` accepts one whose commit was cut short.
+---@param base brim.Device
+---@param path string
+---@param o? { create?: boolean, readonly?: boolean, resume?: boolean }
+---@return brim.Device? device
+---@return brim.Error? err with `usage` set where the overlay was refused
+function M.overlay(base, path, o)
+  local device, err = core.overlay_open(base, path, o)
+  if not device then
+    return nil, errors.refused(err)
+  end
+  return device
+end
+
+-- The target itself is only read.
+local function open_under(path, o)
+  local overlay, write = o.overlay, o.write or false
+  o.overlay, o.write = nil, nil
+  local base <close>, err = core.device_open(path, o)
+  if not base then
+    return nil, errors.refused(err)
+  end
+  return M.overlay(base, overlay, { create = write, readonly = not write })
+end
 
 ---Open a target. Without `write` it is read-only.
 ---@param path string
@@ -35,6 +66,9 @@ local SCHEMA = {
 ---@return brim.Error? err with `usage` set where the target was refused
 function M.open(path, o)
   o = opts.check(o, SCHEMA, "brim.device.open")
+  if o.overlay then
+    return open_under(path, o)
+  end
   local device, err = core.device_open(path, o)
   if not device then
     return nil, errors.refused(err)

@@ -29,6 +29,7 @@ M._submodules = {
   run = true,
   scan = true,
   uuid = true,
+  verify = true,
   xfs = true,
 }
 
