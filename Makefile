@@ -219,7 +219,7 @@ $B/nbdkit-brim-plugin.so: $(nbdkit_plugin) $(lib_a) $B/flags
 # embed runs on the build machine.
 $B/embed: core/embed.c
 	@mkdir -p $(@D)
-	$(CC) -std=gnu11 -O1 $(warnings) -o $@ $<
+	$(CC) -std=gnu11 -O1 $(warnings) $(LUA_CFLAGS) -o $@ $< $(LUA_LIBS)
 
 $B/embedded.list: FORCE
 	@mkdir -p $(@D)

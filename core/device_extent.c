@@ -78,7 +78,7 @@ static int overlay_extent(struct brim_device *d, uint64_t off,
 {
 	struct brim__overlay_device *v = brim__overlay_device(d);
 	uint64_t block = off / BRIM__OVERLAY_BLOCK, max;
-	struct brim__extent x;
+	struct brim__overlay_extent x;
 	bool has;
 	int ret = 0;
 

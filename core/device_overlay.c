@@ -21,8 +21,8 @@ static const uint8_t ZEROS[BLOCK];
 /* ------------------------------------------------------------------ reading */
 
 static int read_run(struct brim__overlay_device *v, uint64_t at, uint64_t len,
-		    uint64_t skip, const struct brim__extent *x, bool has,
-		    void *buf)
+		    uint64_t skip, const struct brim__overlay_extent *x,
+		    bool has, void *buf)
 {
 	int ret;
 
@@ -45,7 +45,7 @@ static int64_t overlay_read(struct brim_device *d, void *buf,
 
 	for (; done < len_bytes && ret == 0; done += n) {
 		uint64_t at = off_bytes + done, skip = at % BLOCK;
-		struct brim__extent x;
+		struct brim__overlay_extent x;
 		bool has;
 
 		n = len_bytes - done;
@@ -63,7 +63,7 @@ static int64_t overlay_read(struct brim_device *d, void *buf,
 static int place_blocks(struct brim__overlay *o, uint64_t block,
 			uint64_t blocks, const void *buf)
 {
-	struct brim__extent x = { block, blocks, 0 };
+	struct brim__overlay_extent x = { block, blocks, 0 };
 	int ret;
 
 	ret = brim__overlay_alloc(o, blocks, &x.place);
@@ -101,7 +101,7 @@ static int write_part(struct brim__overlay_device *v, uint64_t block,
 		      uint64_t skip, uint64_t len, const void *buf)
 {
 	pthread_mutex_t *stripe = &v->o->stripes[block % BRIM__OVERLAY_STRIPES];
-	struct brim__extent x;
+	struct brim__overlay_extent x;
 	bool has;
 	int ret = 0;
 
@@ -119,7 +119,7 @@ static int write_part(struct brim__overlay_device *v, uint64_t block,
 static int write_blocks(struct brim__overlay *o, uint64_t block,
 			uint64_t blocks, const uint8_t *buf)
 {
-	struct brim__extent x, next;
+	struct brim__overlay_extent x, next;
 	int ret = 0;
 
 	for (; blocks && ret == 0; block += x.len, blocks -= x.len) {
@@ -167,11 +167,11 @@ static int64_t overlay_write(struct brim_device *d, const void *buf,
 }
 
 /* The whole blocks of a range; the volume's last counts when it is reached. */
-static struct brim__extent whole_blocks(const struct brim__overlay_device *v,
-					uint64_t off, uint64_t len)
+static struct brim__overlay_extent
+whole_blocks(const struct brim__overlay_device *v, uint64_t off, uint64_t len)
 {
 	uint64_t end = (off + len) / BLOCK;
-	struct brim__extent x = { (off + BLOCK - 1) / BLOCK, 0, 0 };
+	struct brim__overlay_extent x = { (off + BLOCK - 1) / BLOCK, 0, 0 };
 
 	if (off + len == v->dev.info.size_bytes)
 		end = v->o->blocks;
@@ -191,7 +191,7 @@ static int overlay_zero(struct brim_device *d, uint64_t off_bytes,
 			uint64_t len_bytes)
 {
 	struct brim__overlay_device *v = brim__overlay_device(d);
-	struct brim__extent x = whole_blocks(v, off_bytes, len_bytes);
+	struct brim__overlay_extent x = whole_blocks(v, off_bytes, len_bytes);
 	uint64_t end = off_bytes + len_bytes;
 	int ret;
 
@@ -214,7 +214,7 @@ static int overlay_discard(struct brim_device *d, uint64_t off_bytes,
 			   uint64_t len_bytes)
 {
 	struct brim__overlay_device *v = brim__overlay_device(d);
-	struct brim__extent x = whole_blocks(v, off_bytes, len_bytes);
+	struct brim__overlay_extent x = whole_blocks(v, off_bytes, len_bytes);
 
 	return x.len ? brim__overlay_set(v->o, &x) : 0;
 }

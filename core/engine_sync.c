@@ -158,6 +158,9 @@ static uint32_t sync_hands(const struct brim__engine *eng)
 		return 1;
 	if (info->is_direct)
 		return BRIM__MIN(eng->queue_depth, SYNC_WAITERS_MAX);
+	/* Buffered writers of one file take turns at its inode's lock. */
+	if (info->kind == BRIM_KIND_FILE && info->is_writable)
+		return 1;
 	return BRIM__MIN(eng->queue_depth, cpu_count());
 }
 

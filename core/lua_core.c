@@ -193,6 +193,8 @@ int luaopen_brim_core(lua_State *L)
 	brim__lua_open_device(L);
 	brim__lua_open_run(L);
 	brim__lua_open_scan(L);
+	brim__lua_open_extents(L);
+	brim__lua_open_walk(L);
 	brim__lua_open_uuid(L);
 	brim__lua_open_edit(L);
 	return 1;

@@ -178,10 +178,8 @@ static void set_boolean(lua_State *L, const char *name, int is)
 static int device_info(lua_State *L)
 {
 	static const char *const KINDS[] = {
-		[BRIM_KIND_FILE] = "file",
-		[BRIM_KIND_BLOCK] = "block",
-		[BRIM_KIND_IMAGE] = "image",
-		[BRIM_KIND_NULL] = "null",
+		[BRIM_KIND_FILE] = "file",       [BRIM_KIND_BLOCK] = "block",
+		[BRIM_KIND_IMAGE] = "image",     [BRIM_KIND_NULL] = "null",
 		[BRIM_KIND_OVERLAY] = "overlay",
 	};
 	struct brim_device_info info;

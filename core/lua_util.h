@@ -18,6 +18,8 @@
 #define BRIM_PLAN_MT "brim.plan_handle"
 #define BRIM_RUN_MT "brim.run"
 #define BRIM_SCAN_MT "brim.scan_handle"
+#define BRIM_EXTENTS_MT "brim.extents"
+#define BRIM_WALK_MT "brim.walk_handle"
 #define BRIM_ERROR_MT "brim.error"
 
 /*
@@ -58,6 +60,8 @@ void brim__lua_open_plan(lua_State *L);
 void brim__lua_open_device(lua_State *L);
 void brim__lua_open_run(lua_State *L);
 void brim__lua_open_scan(lua_State *L);
+void brim__lua_open_extents(lua_State *L);
+void brim__lua_open_walk(lua_State *L);
 void brim__lua_open_edit(lua_State *L);
 void brim__lua_open_uuid(lua_State *L);
 

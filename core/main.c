@@ -51,14 +51,16 @@ static void catch_sigint(lua_State *L)
 	sigaction(SIGINT, &sa, NULL);
 }
 
-/* package.preload[name]: compiles and runs the text of upvalue 1. */
+/* package.preload[name]: runs the module of upvalue 1. */
 static int load_embedded(lua_State *L)
 {
 	const struct brim__embedded *m = lua_touserdata(L, lua_upvalueindex(1));
 	char chunk[128];
 
 	snprintf(chunk, sizeof(chunk), "=%s", m->name);
-	if (luaL_loadbufferx(L, m->text, m->len_bytes, chunk, "t") != LUA_OK)
+	/* Another Lua than the build's, loaded dynamically, may refuse code. */
+	if (luaL_loadbufferx(L, m->code, m->code_bytes, chunk, "b") != LUA_OK &&
+	    luaL_loadbufferx(L, m->text, m->len_bytes, chunk, "t") != LUA_OK)
 		return lua_error(L);
 	lua_pushstring(L, m->name);
 	lua_pushstring(L, ":embedded:");

@@ -13,6 +13,8 @@ struct brim__embedded {
 	const char *name; /* as require takes it */
 	const char *text;
 	size_t len_bytes;
+	const char *code; /* the same, compiled */
+	size_t code_bytes;
 };
 
 extern const struct brim__embedded brim__embedded[];

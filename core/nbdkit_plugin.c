@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "brim.h"
 
@@ -22,6 +23,7 @@
 
 static char *target, *overlay;
 static int is_readonly;
+static mode_t socket_mode = 0600;
 static struct brim_device *device;
 static struct brim_device_info info;
 
@@ -50,6 +52,19 @@ static int set_absolute(char **path, const char *value)
 	return *path ? 0 : -1;
 }
 
+static int set_mode(const char *value)
+{
+	char *end;
+	unsigned long mode = strtoul(value, &end, 8);
+
+	if (!*value || *end || mode > 0777) {
+		nbdkit_error("socketmode=%s is no octal mode like 0660", value);
+		return -1;
+	}
+	socket_mode = (mode_t)mode;
+	return 0;
+}
+
 static int plugin_config(const char *key, const char *value)
 {
 	if (!strcmp(key, "file"))
@@ -60,8 +75,10 @@ static int plugin_config(const char *key, const char *value)
 		is_readonly = nbdkit_parse_bool(value);
 		return is_readonly < 0 ? -1 : 0;
 	}
+	if (!strcmp(key, "socketmode"))
+		return set_mode(value);
 	nbdkit_error("unknown parameter '%s'; there are file=TARGET, "
-		     "overlay=FILE and readonly=BOOL",
+		     "overlay=FILE, readonly=BOOL and socketmode=MODE",
 		     key);
 	return -1;
 }
@@ -117,6 +134,8 @@ static int plugin_get_ready(void)
 	if (ret < 0)
 		return failed(ret, &e);
 	brim_device_info(device, &info);
+	/* nbdkit has set its own; the socket is made after this. */
+	umask(0777 & ~socket_mode);
 	return 0;
 }
 
@@ -299,7 +318,8 @@ static struct nbdkit_plugin plugin = {
 	.config_help =
 		"file=TARGET      (required) an image, a file or a device.\n"
 		"overlay=FILE     Takes the writes; made when it is missing.\n"
-		"readonly=BOOL    Nothing is written.",
+		"readonly=BOOL    Nothing is written.\n"
+		"socketmode=MODE  Of the unix socket, octal; default 0600.",
 	.get_ready = plugin_get_ready,
 	.unload = plugin_unload,
 	.open = plugin_open,

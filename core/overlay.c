@@ -71,7 +71,8 @@ int brim__overlay_sync(struct brim__overlay *o)
 }
 
 /* Gives the first n places of a list back to the host, where it takes them. */
-static void punch(struct brim__overlay *o, const struct brim__extents *list)
+static void punch(struct brim__overlay *o,
+		  const struct brim__overlay_list *list)
 {
 	size_t i;
 
@@ -84,9 +85,9 @@ static void punch(struct brim__overlay *o, const struct brim__extents *list)
 /* ------------------------------------------------------------- what is where */
 
 bool brim__overlay_get(struct brim__overlay *o, uint64_t block, uint64_t max,
-		       struct brim__extent *x)
+		       struct brim__overlay_extent *x)
 {
-	const struct brim__extent *at;
+	const struct brim__overlay_extent *at;
 	bool has;
 
 	pthread_mutex_lock(&o->lock);
@@ -130,17 +131,18 @@ void brim__overlay_unalloc(struct brim__overlay *o, uint64_t blocks,
 	pthread_mutex_unlock(&o->lock);
 }
 
-int brim__overlay_set(struct brim__overlay *o, const struct brim__extent *x)
+int brim__overlay_set(struct brim__overlay *o,
+		      const struct brim__overlay_extent *x)
 {
 	bool is_full;
 	int ret;
 
 	pthread_mutex_lock(&o->lock);
-	ret = brim__extents_reserve(&o->dirty);
+	ret = brim__overlay_list_reserve(&o->dirty);
 	if (ret == 0)
 		ret = brim__overlay_map_set(&o->map, x, &o->freed);
 	if (ret > 0)
-		ret = brim__extents_push(&o->dirty, o->dirty_fixed, x);
+		ret = brim__overlay_list_push(&o->dirty, o->dirty_fixed, x);
 	is_full = o->dirty.n - o->dirty_fixed >= DIRTY_MAX;
 	pthread_mutex_unlock(&o->lock);
 	if (ret < 0)
@@ -219,7 +221,7 @@ static int flush_map(struct brim__overlay *o, size_t count)
 
 static int flush_all(struct brim__overlay *o)
 {
-	struct brim__extents freed;
+	struct brim__overlay_list freed;
 	size_t count;
 	int ret = 0;
 
@@ -273,8 +275,8 @@ int brim__overlay_set_state(struct brim__overlay *o, uint32_t state)
 int brim__overlay_reset(struct brim__overlay *o,
 			const struct brim__overlay_base *base)
 {
-	struct brim__extents all = { 0 };
-	struct brim__extent x = { 0, 0, BRIM__OVERLAY_FIRST };
+	struct brim__overlay_list all = { 0 };
+	struct brim__overlay_extent x = { 0, 0, BRIM__OVERLAY_FIRST };
 	struct brim__overlay_log fresh;
 	int ret;
 
@@ -291,7 +293,7 @@ int brim__overlay_reset(struct brim__overlay *o,
 	o->state = 0;
 	ret = fail(o, head_twice(o));
 	x.len = fresh.next - x.place;
-	if (ret == 0 && brim__extents_push(&all, 0, &x) == 0)
+	if (ret == 0 && brim__overlay_list_push(&all, 0, &x) == 0)
 		punch(o, &all);
 	free(all.v);
 	return ret;

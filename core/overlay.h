@@ -21,21 +21,21 @@
  * Blocks [from, from+len) of the volume: kept in the file from block `place`
  * on, or zeros where place is 0 (the file's first blocks are never data).
  */
-struct brim__extent {
+struct brim__overlay_extent {
 	uint64_t from, len, place;
 };
-struct brim__extents {
-	struct brim__extent *v;
+struct brim__overlay_list {
+	struct brim__overlay_extent *v;
 	size_t n, room;
 };
 
 /* Appends, joining with the last from index `fixed` on; 0 or -ENOMEM. */
-int brim__extents_push(struct brim__extents *list, size_t fixed,
-		       const struct brim__extent *x);
+int brim__overlay_list_push(struct brim__overlay_list *list, size_t fixed,
+			    const struct brim__overlay_extent *x);
 /* After it the next push does not fail. */
-int brim__extents_reserve(struct brim__extents *list);
+int brim__overlay_list_reserve(struct brim__overlay_list *list);
 /* Removes the first n. */
-void brim__extents_shift(struct brim__extents *list, size_t n);
+void brim__overlay_list_shift(struct brim__overlay_list *list, size_t n);
 
 /*
  * What lies where, in order and without overlaps, neighbours joined. Memory:
@@ -58,10 +58,10 @@ struct brim__overlay_map {
  * that was so already, or -ENOMEM and nothing has changed.
  */
 int brim__overlay_map_set(struct brim__overlay_map *m,
-			  const struct brim__extent *x,
-			  struct brim__extents *freed);
+			  const struct brim__overlay_extent *x,
+			  struct brim__overlay_list *freed);
 /* The first extent that ends behind a block; NULL: none. Valid until set. */
-const struct brim__extent *
+const struct brim__overlay_extent *
 brim__overlay_map_at(const struct brim__overlay_map *m, uint64_t block);
 void brim__overlay_map_free(struct brim__overlay_map *m);
 
@@ -89,7 +89,7 @@ struct brim__overlay_log {
 	uint64_t sequence; /* its number */
 	uint64_t chain;    /* what the page before hashes to */
 	uint64_t pages;
-	struct brim__extents chunks; /* where pages are: place and len */
+	struct brim__overlay_list chunks; /* where pages are: place and len */
 };
 
 struct brim__overlay {
@@ -102,10 +102,10 @@ struct brim__overlay {
 
 	pthread_mutex_t lock; /* guards these five */
 	struct brim__overlay_map map;
-	uint64_t end;               /* the file's first unused block */
-	struct brim__extents dirty; /* set, and in no page yet */
-	size_t dirty_fixed;         /* of these, being written */
-	struct brim__extents freed; /* to be punched after a flush */
+	uint64_t end;                    /* the file's first unused block */
+	struct brim__overlay_list dirty; /* set, and in no page yet */
+	size_t dirty_fixed;              /* of these, being written */
+	struct brim__overlay_list freed; /* to be punched after a flush */
 
 	pthread_mutex_t flushing; /* taken before lock; guards these */
 	struct brim__overlay_log log;
@@ -144,14 +144,15 @@ void brim__overlay_show(char *shown, size_t shown_bytes, const char *text);
  * (x->len, at most max); false where it is the base's.
  */
 bool brim__overlay_get(struct brim__overlay *o, uint64_t block, uint64_t max,
-		       struct brim__extent *x);
+		       struct brim__overlay_extent *x);
 /* Reserves blocks in the file; and gives them back when they are not used. */
 int brim__overlay_alloc(struct brim__overlay *o, uint64_t blocks,
 			uint64_t *place);
 void brim__overlay_unalloc(struct brim__overlay *o, uint64_t blocks,
 			   uint64_t place);
 /* Notes x, whose data is written; flushes when much is not in the log. */
-int brim__overlay_set(struct brim__overlay *o, const struct brim__extent *x);
+int brim__overlay_set(struct brim__overlay *o,
+		      const struct brim__overlay_extent *x);
 /* All that was written and set before is on stable storage afterwards. */
 int brim__overlay_flush(struct brim__overlay *o);
 /*

@@ -28,7 +28,7 @@ static struct brim__overlay_device *check(struct brim_device *d,
 
 /* The next extent of the overlay at or behind *block; false at the end. */
 static bool next_extent(struct brim__overlay *o, uint64_t block,
-			struct brim__extent *x)
+			struct brim__overlay_extent *x)
 {
 	while (block < o->blocks) {
 		if (brim__overlay_get(o, block, o->blocks - block, x))
@@ -50,7 +50,7 @@ static uint64_t bytes_of(const struct brim__overlay_device *v, uint64_t block,
 /* ------------------------------------------------------------ into the base */
 
 static int copy_out(struct brim__overlay_device *v,
-		    const struct brim__extent *x, uint8_t *buf,
+		    const struct brim__overlay_extent *x, uint8_t *buf,
 		    struct brim_err *e)
 {
 	uint64_t done = 0, n;
@@ -77,7 +77,7 @@ static int copy_out(struct brim__overlay_device *v,
 static int commit_extents(struct brim__overlay_device *v, struct brim_err *e)
 {
 	uint8_t *buf = aligned_alloc(BLOCK, (size_t)BUFFER_BLOCKS * BLOCK);
-	struct brim__extent x = { 0, 0, 0 };
+	struct brim__overlay_extent x = { 0, 0, 0 };
 	int ret = 0;
 
 	if (!buf)
@@ -128,7 +128,7 @@ int brim_overlay_commit(struct brim_device *d, struct brim_err *e)
 /* What differs from the base: runs of blocks, and ranges of zeros. */
 struct diff {
 	struct brim__overlay_device *v;
-	struct brim__extents runs; /* place: where in the file; 0: zeros */
+	struct brim__overlay_list runs; /* place: where in the file; 0: zeros */
 	uint64_t data_blocks, zero_ranges;
 	uint8_t *has, *had; /* BUFFER_BLOCKS each */
 };
@@ -148,7 +148,7 @@ static int too_large(const struct diff *diff, const char *why,
 }
 
 /* Adds the blocks of data that are not what the base has. */
-static int diff_data(struct diff *diff, const struct brim__extent *x,
+static int diff_data(struct diff *diff, const struct brim__overlay_extent *x,
 		     struct brim_err *e)
 {
 	struct brim__overlay_device *v = diff->v;
@@ -169,15 +169,16 @@ static int diff_data(struct diff *diff, const struct brim__extent *x,
 		if (ret < 0)
 			return ret;
 		for (k = 0; k < n; k++) {
-			struct brim__extent one = { from + k, 1,
-						    x->place + done + k };
+			struct brim__overlay_extent one = {
+				from + k, 1, x->place + done + k
+			};
 
 			if (!memcmp(diff->has + k * BLOCK,
 				    diff->had + k * BLOCK,
 				    bytes_of(v, from + k, 1)))
 				continue;
 			diff->data_blocks++;
-			if (brim__extents_push(&diff->runs, 0, &one) < 0)
+			if (brim__overlay_list_push(&diff->runs, 0, &one) < 0)
 				return brim__err(e, -ENOMEM, "commit",
 						 v->o->shown);
 		}
@@ -187,7 +188,7 @@ static int diff_data(struct diff *diff, const struct brim__extent *x,
 	return 0;
 }
 
-static int diff_zeros(struct diff *diff, const struct brim__extent *x,
+static int diff_zeros(struct diff *diff, const struct brim__overlay_extent *x,
 		      struct brim_err *e)
 {
 	struct brim_device_extent was;
@@ -198,13 +199,13 @@ static int diff_zeros(struct diff *diff, const struct brim__extent *x,
 			was.len_bytes >= bytes_of(diff->v, x->from, x->len)))
 		return ret;
 	diff->zero_ranges++;
-	ret = brim__extents_push(&diff->runs, 0, x);
+	ret = brim__overlay_list_push(&diff->runs, 0, x);
 	return ret < 0 ? brim__err(e, ret, "commit", diff->v->o->shown) : 0;
 }
 
 static int diff_all(struct diff *diff, struct brim_err *e)
 {
-	struct brim__extent x = { 0, 0, 0 };
+	struct brim__overlay_extent x = { 0, 0, 0 };
 	int ret = 0;
 
 	diff->has = malloc((size_t)BUFFER_BLOCKS * BLOCK);
@@ -223,7 +224,7 @@ static int diff_all(struct diff *diff, struct brim_err *e)
  */
 static size_t stamp_runs(const struct diff *diff, size_t i, uint64_t gap)
 {
-	const struct brim__extent *v = diff->runs.v;
+	const struct brim__overlay_extent *v = diff->runs.v;
 	uint64_t blocks = 0;
 	size_t k;
 
@@ -241,23 +242,23 @@ static size_t stamp_runs(const struct diff *diff, size_t i, uint64_t gap)
 static int cut_runs(struct diff *diff, struct brim_err *e)
 {
 	const uint64_t max = BRIM_STAMP_MAX_BYTES / BLOCK;
-	struct brim__extents cut = { 0 };
+	struct brim__overlay_list cut = { 0 };
 	size_t i;
 	int ret = 0;
 
 	for (i = 0; i < diff->runs.n && ret == 0; i++) {
-		struct brim__extent x = diff->runs.v[i], part = x;
+		struct brim__overlay_extent x = diff->runs.v[i], part = x;
 
 		for (; x.place && x.len > max && ret == 0; x.len -= max) {
 			part.len = max;
 			/* fixed: the parts shall not be joined again */
-			ret = brim__extents_push(&cut, cut.n, &part);
+			ret = brim__overlay_list_push(&cut, cut.n, &part);
 			part.from = x.from += max;
 			part.place = x.place += max;
 		}
 		part.len = x.len;
 		if (ret == 0)
-			ret = brim__extents_push(&cut, cut.n, &part);
+			ret = brim__overlay_list_push(&cut, cut.n, &part);
 	}
 	free(diff->runs.v);
 	diff->runs = cut;
@@ -285,7 +286,7 @@ static int choose_gap(const struct diff *diff, uint64_t room, uint64_t *gap)
 }
 
 static int add_run(const struct diff *diff, struct brim_stamp *s,
-		   const struct brim__extent *x, uint64_t base_bytes,
+		   const struct brim__overlay_extent *x, uint64_t base_bytes,
 		   struct brim_err *e)
 {
 	uint64_t at = x->from * BLOCK - base_bytes, done = 0, n;
@@ -308,7 +309,8 @@ static int add_run(const struct diff *diff, struct brim_stamp *s,
 }
 
 static int add_stamp(const struct diff *diff, struct brim_plan *p,
-		     const struct brim__extent *x, size_t n, struct brim_err *e)
+		     const struct brim__overlay_extent *x, size_t n,
+		     struct brim_err *e)
 {
 	uint64_t base_bytes = x->from * BLOCK;
 	struct brim_stamp *s;
@@ -329,7 +331,7 @@ static int add_stamp(const struct diff *diff, struct brim_plan *p,
 /* A last phase with all that differs. */
 static int add_phase(struct diff *diff, struct brim_plan *p, struct brim_err *e)
 {
-	const struct brim__extent *x = diff->runs.v;
+	const struct brim__overlay_extent *x = diff->runs.v;
 	uint64_t gap;
 	size_t i, n;
 	int ret;

@@ -268,13 +268,11 @@ static int match_base(struct brim__overlay *o, const struct super *s,
 	    (half_way || s->base.hash == base->hash))
 		return 0;
 	return brim__errf(e, -EINVAL, "open",
-			  "overlay %.60s was made for %.60s, whose %s; "
-			  "%.60s is not that",
-			  o->shown, s->base.name,
-			  s->base.size_bytes == base->size_bytes
-				  ? "content is another"
-				  : "size is another",
-			  base->name);
+			  "overlay %.70s does not go with %.70s: what it was "
+			  "made for (%.70s) has another %s",
+			  o->shown, base->name, s->base.name,
+			  s->base.size_bytes == base->size_bytes ? "content"
+								 : "size");
 }
 
 static int load(struct brim__overlay *o, const struct brim__overlay_base *base,

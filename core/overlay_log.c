@@ -78,7 +78,7 @@ static void page_seal(struct page *p)
 	brim__store(p->raw + 4, 4, BRIM_LITTLE, page_crc(p->raw));
 }
 
-static void page_put(struct page *p, const struct brim__extent *x)
+static void page_put(struct page *p, const struct brim__overlay_extent *x)
 {
 	uint8_t *raw = p->raw + PAGE_HEADER + 24 * p->count++;
 
@@ -87,10 +87,11 @@ static void page_put(struct page *p, const struct brim__extent *x)
 	store(raw, 16, x->place);
 }
 
-static struct brim__extent page_get(const struct page *p, uint32_t i)
+static struct brim__overlay_extent page_get(const struct page *p, uint32_t i)
 {
 	const uint8_t *raw = p->raw + PAGE_HEADER + 24 * i;
-	struct brim__extent x = { load(raw, 0), load(raw, 8), load(raw, 16) };
+	struct brim__overlay_extent x = { load(raw, 0), load(raw, 8),
+					  load(raw, 16) };
 
 	return x;
 }
@@ -120,14 +121,14 @@ static int page_read(struct brim__overlay *o, uint64_t place, struct page *p)
 int brim__overlay_log_init(struct brim__overlay *o,
 			   struct brim__overlay_log *log, uint64_t blocks)
 {
-	struct brim__extent chunk = { 0, blocks, o->end };
+	struct brim__overlay_extent chunk = { 0, blocks, o->end };
 
 	memset(log, 0, sizeof(*log));
 	if (getrandom(&log->id, sizeof(log->id), 0) != sizeof(log->id))
 		return -errno;
 	if (blocks > BRIM__OVERLAY_PLACE_MAX - o->end)
 		return -EFBIG;
-	if (brim__extents_push(&log->chunks, 0, &chunk) < 0)
+	if (brim__overlay_list_push(&log->chunks, 0, &chunk) < 0)
 		return -ENOMEM;
 	o->end += blocks;
 	log->next = chunk.place;
@@ -154,7 +155,7 @@ static int replay_extents(struct brim__overlay *o, const struct page *p,
 	if (p->count > PAGE_EXTENTS)
 		return damaged(o, "a page holds too much", e);
 	for (i = 0; i < p->count; i++) {
-		struct brim__extent x = page_get(p, i);
+		struct brim__overlay_extent x = page_get(p, i);
 
 		if (!x.len || x.len > o->blocks || x.from > o->blocks - x.len)
 			return damaged(o, "it has blocks beyond the volume", e);
@@ -175,7 +176,7 @@ static int replay_step(struct brim__overlay *o, const struct page *p,
 		       struct brim_err *e)
 {
 	struct brim__overlay_log *log = &o->log;
-	struct brim__extent chunk = { 0, p->left, p->next };
+	struct brim__overlay_extent chunk = { 0, p->left, p->next };
 	bool follows = log->left > 1 && p->next == log->next + 1 &&
 		       p->left == log->left - 1;
 
@@ -183,7 +184,7 @@ static int replay_step(struct brim__overlay *o, const struct page *p,
 	    p->next < BRIM__OVERLAY_FIRST ||
 	    p->next > BRIM__OVERLAY_PLACE_MAX - p->left || p->next == log->next)
 		return damaged(o, "a page leads nowhere", e);
-	if (!follows && brim__extents_push(&log->chunks, 0, &chunk) < 0)
+	if (!follows && brim__overlay_list_push(&log->chunks, 0, &chunk) < 0)
 		return brim__err(e, -ENOMEM, "open", o->shown);
 	o->end = BRIM__MAX(o->end, p->next + p->left);
 	log->next = p->next;
@@ -224,11 +225,11 @@ int brim__overlay_replay(struct brim__overlay *o, uint64_t file_blocks,
 			 uint64_t least_sequence, struct brim_err *e)
 {
 	struct brim__overlay_log *log = &o->log;
-	struct brim__extent chunk = { 0, log->left, log->next };
+	struct brim__overlay_extent chunk = { 0, log->left, log->next };
 	struct page p;
 	int ret;
 
-	if (brim__extents_push(&log->chunks, 0, &chunk) < 0)
+	if (brim__overlay_list_push(&log->chunks, 0, &chunk) < 0)
 		return brim__err(e, -ENOMEM, "open", o->shown);
 	o->end = BRIM__MAX(o->end, log->next + log->left);
 	for (;;) {
@@ -283,7 +284,7 @@ static int page_write(struct brim__overlay *o, struct brim__overlay_log *log,
 /* The last page of a chunk says where the next chunk is. */
 static int page_write_last(struct brim__overlay *o, struct page *p)
 {
-	struct brim__extent chunk = { 0, BRIM__OVERLAY_LOG_BLOCKS, 0 };
+	struct brim__overlay_extent chunk = { 0, BRIM__OVERLAY_LOG_BLOCKS, 0 };
 	int ret;
 
 	ret = brim__overlay_alloc(o, chunk.len, &chunk.place);
@@ -295,7 +296,7 @@ static int page_write_last(struct brim__overlay *o, struct page *p)
 	if (ret < 0)
 		brim__overlay_unalloc(o, chunk.len, chunk.place);
 	else /* not noted, it will only not be punched */
-		brim__extents_push(&o->log.chunks, 0, &chunk);
+		brim__overlay_list_push(&o->log.chunks, 0, &chunk);
 	return ret;
 }
 
@@ -323,7 +324,7 @@ int brim__overlay_append(struct brim__overlay *o, size_t count,
 		if (ret < 0)
 			break;
 		pthread_mutex_lock(&o->lock);
-		brim__extents_shift(&o->dirty, n);
+		brim__overlay_list_shift(&o->dirty, n);
 		o->dirty_fixed -= n;
 		pthread_mutex_unlock(&o->lock);
 	}
@@ -340,7 +341,7 @@ int brim__overlay_rewrite(struct brim__overlay *o,
 			  struct brim__overlay_log *log)
 {
 	uint64_t pages = (o->map.extents + PAGE_EXTENTS - 1) / PAGE_EXTENTS;
-	const struct brim__extent *x = brim__overlay_map_at(&o->map, 0);
+	const struct brim__overlay_extent *x = brim__overlay_map_at(&o->map, 0);
 	struct page p;
 	int ret;
 

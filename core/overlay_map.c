@@ -14,7 +14,7 @@
 
 struct brim__overlay_leaf {
 	uint32_t n;
-	struct brim__extent x[LEAF_MAX];
+	struct brim__overlay_extent x[LEAF_MAX];
 };
 
 /* A place in the map: extent i of a leaf; leaf == m->n: behind everything. */
@@ -23,13 +23,14 @@ struct at {
 	uint32_t i;
 };
 
-static uint64_t end_of(const struct brim__extent *x)
+static uint64_t end_of(const struct brim__overlay_extent *x)
 {
 	return x->from + x->len;
 }
 
 /* Does b go on where a ends, on the volume and in the file? */
-static bool joins(const struct brim__extent *a, const struct brim__extent *b)
+static bool joins(const struct brim__overlay_extent *a,
+		  const struct brim__overlay_extent *b)
 {
 	if (end_of(a) != b->from)
 		return false;
@@ -38,7 +39,7 @@ static bool joins(const struct brim__extent *a, const struct brim__extent *b)
 
 /* ------------------------------------------------------------------- lists */
 
-int brim__extents_reserve(struct brim__extents *list)
+int brim__overlay_list_reserve(struct brim__overlay_list *list)
 {
 	size_t room = list->room ? 2 * list->room : 64;
 	void *v;
@@ -53,20 +54,20 @@ int brim__extents_reserve(struct brim__extents *list)
 	return 0;
 }
 
-int brim__extents_push(struct brim__extents *list, size_t fixed,
-		       const struct brim__extent *x)
+int brim__overlay_list_push(struct brim__overlay_list *list, size_t fixed,
+			    const struct brim__overlay_extent *x)
 {
 	if (list->n > fixed && joins(&list->v[list->n - 1], x)) {
 		list->v[list->n - 1].len += x->len;
 		return 0;
 	}
-	if (brim__extents_reserve(list) < 0)
+	if (brim__overlay_list_reserve(list) < 0)
 		return -ENOMEM;
 	list->v[list->n++] = *x;
 	return 0;
 }
 
-void brim__extents_shift(struct brim__extents *list, size_t n)
+void brim__overlay_list_shift(struct brim__overlay_list *list, size_t n)
 {
 	list->n -= n;
 	memmove(list->v, list->v + n, list->n * sizeof(*list->v));
@@ -108,14 +109,14 @@ static struct at find(const struct brim__overlay_map *m, uint64_t block)
 	return at;
 }
 
-static struct brim__extent *extent_at(const struct brim__overlay_map *m,
-				      struct at at)
+static struct brim__overlay_extent *extent_at(const struct brim__overlay_map *m,
+					      struct at at)
 {
 	return at.leaf < m->n ? &m->leaves[at.leaf]->x[at.i] : NULL;
 }
 
-static struct brim__extent *extent_before(const struct brim__overlay_map *m,
-					  struct at at)
+static struct brim__overlay_extent *
+extent_before(const struct brim__overlay_map *m, struct at at)
 {
 	if (at.i)
 		return &m->leaves[at.leaf]->x[at.i - 1];
@@ -124,7 +125,7 @@ static struct brim__extent *extent_before(const struct brim__overlay_map *m,
 	return &m->leaves[at.leaf - 1]->x[m->leaves[at.leaf - 1]->n - 1];
 }
 
-const struct brim__extent *
+const struct brim__overlay_extent *
 brim__overlay_map_at(const struct brim__overlay_map *m, uint64_t block)
 {
 	return extent_at(m, find(m, block));
@@ -173,8 +174,8 @@ static struct brim__overlay_leaf *leaf_add(struct brim__overlay_map *m,
 	return leaf;
 }
 
-static void count(struct brim__overlay_map *m, const struct brim__extent *x,
-		  bool is_added)
+static void count(struct brim__overlay_map *m,
+		  const struct brim__overlay_extent *x, bool is_added)
 {
 	uint64_t len = is_added ? x->len : -x->len;
 
@@ -185,7 +186,7 @@ static void count(struct brim__overlay_map *m, const struct brim__extent *x,
 }
 
 static void leaf_insert(struct brim__overlay_leaf *leaf, uint32_t i,
-			const struct brim__extent *x)
+			const struct brim__overlay_extent *x)
 {
 	memmove(&leaf->x[i + 1], &leaf->x[i], (leaf->n - i) * sizeof(*x));
 	leaf->x[i] = *x;
@@ -197,7 +198,7 @@ static void leaf_insert(struct brim__overlay_leaf *leaf, uint32_t i,
  * it: writing in order fills leaves.
  */
 static void insert(struct brim__overlay_map *m, struct at at,
-		   const struct brim__extent *x)
+		   const struct brim__overlay_extent *x)
 {
 	struct brim__overlay_leaf *leaf, *more;
 
@@ -222,16 +223,17 @@ static void insert(struct brim__overlay_map *m, struct at at,
 	leaf_insert(leaf, at.i, x);
 }
 
-static void give_back(struct brim__extents *freed, const struct brim__extent *x)
+static void give_back(struct brim__overlay_list *freed,
+		      const struct brim__overlay_extent *x)
 {
 	/* Not noted, it only costs the host some space. */
 	if (x->place)
-		brim__extents_push(freed, 0, x);
+		brim__overlay_list_push(freed, 0, x);
 }
 
 /* Takes out of the leaf at *at what begins before `to`; is there more? */
 static bool leaf_erase(struct brim__overlay_map *m, struct at *at, uint64_t to,
-		       struct brim__extents *freed)
+		       struct brim__overlay_list *freed)
 {
 	struct brim__overlay_leaf *leaf = m->leaves[at->leaf];
 	uint32_t k = at->i;
@@ -248,7 +250,7 @@ static bool leaf_erase(struct brim__overlay_map *m, struct at *at, uint64_t to,
 
 /* Takes out the extents of [from, to), none of which reaches beyond. */
 static void erase(struct brim__overlay_map *m, uint64_t from, uint64_t to,
-		  struct brim__extents *freed)
+		  struct brim__overlay_list *freed)
 {
 	struct at at = find(m, from);
 	size_t begin, end;
@@ -276,7 +278,7 @@ static void erase(struct brim__overlay_map *m, uint64_t from, uint64_t to,
 static void cut(struct brim__overlay_map *m, uint64_t block)
 {
 	struct at at = find(m, block);
-	struct brim__extent *x = extent_at(m, at), rest;
+	struct brim__overlay_extent *x = extent_at(m, at), rest;
 
 	if (!x || x->from >= block)
 		return;
@@ -310,10 +312,10 @@ static void take_out(struct brim__overlay_map *m, struct at at)
 }
 
 /* Puts x into the gap that is there, joined with its neighbours. */
-static void fill(struct brim__overlay_map *m, struct brim__extent x)
+static void fill(struct brim__overlay_map *m, struct brim__overlay_extent x)
 {
 	struct at at = find(m, x.from);
-	struct brim__extent *before, *next = extent_at(m, at);
+	struct brim__overlay_extent *before, *next = extent_at(m, at);
 
 	count(m, &x, true);
 	if (next && joins(&x, next)) {
@@ -349,9 +351,10 @@ static void tidy(struct brim__overlay_map *m, size_t i)
 
 /* Is it what is there already? */
 static bool is_known(const struct brim__overlay_map *m,
-		     const struct brim__extent *x)
+		     const struct brim__overlay_extent *x)
 {
-	const struct brim__extent *has = brim__overlay_map_at(m, x->from);
+	const struct brim__overlay_extent *has =
+		brim__overlay_map_at(m, x->from);
 
 	if (!has || has->from > x->from || end_of(has) < end_of(x))
 		return false;
@@ -361,8 +364,8 @@ static bool is_known(const struct brim__overlay_map *m,
 }
 
 int brim__overlay_map_set(struct brim__overlay_map *m,
-			  const struct brim__extent *x,
-			  struct brim__extents *freed)
+			  const struct brim__overlay_extent *x,
+			  struct brim__overlay_list *freed)
 {
 	size_t leaf;
 

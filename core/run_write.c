@@ -9,9 +9,10 @@
 #include "run.h"
 
 /*
- * Zeros that must be carried go in parts of at least this size, even where the
- * plan's own I/Os are smaller. 128 of them stay within the usual
- * RLIMIT_MEMLOCK of 8 MiB.
+ * Zeros that are known to be carried (read back, or written where the target
+ * cannot make them) go in parts of at least this size, even where the plan's
+ * own I/Os are smaller. 128 of them stay within the usual RLIMIT_MEMLOCK of
+ * 8 MiB.
  */
 #define ZERO_PART_BYTES (64u << 10)
 
@@ -133,7 +134,8 @@ static int open_check(const struct brim_plan *p, const struct brim_device *d,
 }
 
 /* The largest I/O of the plan, of at most max_io_bytes. */
-static uint32_t open_io_bytes(const struct brim_plan *p, uint32_t max_io_bytes)
+static uint32_t open_io_bytes(const struct brim_plan *p, bool carries_zeros,
+			      uint32_t max_io_bytes)
 {
 	uint64_t largest = BRIM__BUFFER_ALIGN, len;
 	size_t i, x;
@@ -143,7 +145,8 @@ static uint32_t open_io_bytes(const struct brim_plan *p, uint32_t max_io_bytes)
 		const struct brim_stamp *s = piece->stamp;
 
 		if (piece->is_zero) {
-			largest = BRIM__MAX(largest, ZERO_PART_BYTES);
+			if (carries_zeros)
+				largest = BRIM__MAX(largest, ZERO_PART_BYTES);
 			continue;
 		}
 		for (x = 0; x < s->extent_count; x++)
@@ -179,7 +182,9 @@ int brim_run_open(struct brim_run **out, const struct brim_plan *p,
 	ret = open_check(p, d, &t, mode, e);
 	if (ret < 0)
 		return ret;
-	io_bytes = open_io_bytes(p, opts.max_io_bytes);
+	/* Registering buffers pins them, which is what a short run waits for. */
+	io_bytes = open_io_bytes(p, !writes || !d->ops->zero,
+				 opts.max_io_bytes);
 	/* Verifying keeps what it expects behind what it reads. */
 	brim_align_up(io_bytes, BRIM__BUFFER_ALIGN, &slot_bytes);
 	slot_bytes *= writes ? 1 : 2;

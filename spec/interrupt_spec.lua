@@ -93,60 +93,44 @@ local function one_thread(target)
   return ("%s --engine=sync --threads=1 mkfs.xfs -f -q %s"):format(helper.exe, target)
 end
 
--- Runs it and kills it, and nothing else, after so many seconds; with `gone` they count from when
--- the old signature is. Its exit status, when the signature went, and when it ended, in seconds.
-local function run_and_kill(target, line, seconds, gone)
-  local script = helper.path "kill.sh"
-  helper.write(script, ([[
-exec 2>/dev/null
-begun=$EPOCHREALTIME
-%s >%s.out 2>&1 &
-pid=$!
-if %s; then
-  while [ "$(head -c 4 %s | tr -d '\0')" = XFSB ]; do
-    kill -0 $pid || break
-  done
-fi
-gone=$EPOCHREALTIME
-%s
-wait $pid
-status=$?
-echo "$status $begun $gone $EPOCHREALTIME"
-]]):format(line, script, gone and "true" or "false", target,
-    seconds and ("sleep %.4f; kill -KILL $pid"):format(seconds) or ""))
-  local status, begun, went, ended = helper.must("bash %s", script):match "(%d+) (%S+) (%S+) (%S+)"
-  return math.tointeger(status), went - begun, ended - begun
+local killafter
+
+-- Runs it and kills it, and nothing else, after so many seconds (nil: never), counted from its
+-- start or from when the old signature is gone. Its exit status, when the signature went, when it
+-- ended.
+local function run_and_kill(target, line, seconds, from)
+  if not killafter then
+    killafter = helper.path "killafter"
+    helper.must("cc -O2 -D_GNU_SOURCE -o %s spec/tools/killafter.c", killafter)
+  end
+  local out = helper.must("%s %s %s %.6f %s", killafter, target, from or "start", seconds or -1,
+    line)
+  local status, gone_s, end_s = out:match "^(%d+) (%S+) (%S+)\n$"
+  return math.tointeger(status), tonumber(gone_s), tonumber(end_s)
 end
 
--- A quarter of the moments lies before the old signature goes, the others after, one in each part.
-local function moments(count, gone_s, end_s)
-  local list, early = {}, count // 4
-  for i = 1, early do
-    list[i] = { at_s = gone_s * (i - math.random()) / early }
-  end
-  for i = 1, count - early do
-    list[early + i] = { gone = true,
-      at_s = (end_s - gone_s) * (i - math.random()) / (count - early) }
-  end
-  return list
-end
-
+-- Kills at `count` moments: a quarter before the old signature goes, the others after, one in each
+-- part of the time it takes; less of that when a run shows that it was measured in a bad moment.
 local function kill_often(count, target, line, restore, judge_it)
   restore()
-  local first, gone_s, end_s = run_and_kill(target, line, nil, true)
+  local first, gone_s, end_s = run_and_kill(target, line)
   assert.equal(0, first)
   assert.equal("finished", judge_it(0))
-  local ends = { untouched = 0, gone = 0, finished = 0 }
-  for _, moment in ipairs(moments(count, gone_s, end_s)) do
+  local ends, early = { untouched = 0, gone = 0, finished = 0 }, count // 4
+  for i = 1, count do
+    local from = i <= early and "start" or "gone"
+    local part = i <= early and (i - math.random()) / early
+      or (i - early - math.random()) / (count - early)
+    local at_s = part * (i <= early and gone_s or end_s - gone_s)
     restore()
-    local status = run_and_kill(target, line, moment.at_s, moment.gone)
+    local status, _, took_s = run_and_kill(target, line, at_s, from)
     local ok, how = pcall(judge_it, status)
     if not ok then
-      error(("killed %.4f s after the %s, of %.4f and %.4f s, status %d: %s"):format(moment.at_s,
-        moment.gone and "signature went" or "start", gone_s, end_s, status,
-        type(how) == "table" and tostring(how.message) or tostring(how)), 0)
+      error(("killed %.4f s from %s, of %.4f and %.4f s, status %d: %s"):format(at_s, from, gone_s,
+        end_s, status, type(how) == "table" and tostring(how.message) or tostring(how)), 0)
     end
     ends[how] = ends[how] + 1
+    end_s = status == 0 and math.max(math.min(end_s, took_s), gone_s * 1.2) or end_s
   end
   print(("# signature gone after %.3f s, all done after %.3f s; killed %d times before the first "
     .. "write, %d in the midst, %d at the end"):format(gone_s, end_s, ends.untouched, ends.gone,

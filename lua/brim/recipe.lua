@@ -1,7 +1,6 @@
 -- brim.recipe: what a script under scripts/ is (STYLE B9): a checked table with a schema of
 -- arguments and a run function. Finds recipes by name, parses their command lines, writes their
 -- help. Called by the command line; the REPL and the specs use the same objects.
-local argparse = require "argparse"
 local opts = require "brim.opts"
 
 local M = {}
@@ -190,7 +189,9 @@ local function add_option(parser, entry)
     :argname(("<%s>"):format(entry.spec.type))
 end
 
+-- Only where a recipe wants it: it is large.
 local function parser_of(r)
+  local argparse = require "argparse"
   local parser = argparse("brim " .. r.name, r.doc, r.details)
   for _, entry in ipairs(opts.entries(r.args)) do
     if entry.positional then

@@ -29,7 +29,7 @@ local function contestant(path, device, plan, depth)
   end }
 end
 
-local function measure(add, what, path, count, times)
+local function measure(add, what, path, count, times, aim)
   local format <close> = plans.format(disk.BYTES, { ag_bytes = disk.GROUP_BYTES })
   local groups <close> = plans.groups(format, times)
   local device <close> = assert(brim.device.open(path, { write = true, force = true }))
@@ -43,7 +43,7 @@ local function measure(add, what, path, count, times)
   for _, depth in ipairs(DEPTHS) do
     for _, by in ipairs { { "kernel", "the kernel" }, { "own", "brim" } } do
       add { what = ("%s: in flight by %s, of %d"):format(what, by[2], depth), unit = "count",
-        more = true, aim = by[1] == "kernel" and AIM or nil, rounds = count, peer = depth,
+        more = true, aim = by[1] == "kernel" and aim or nil, rounds = count, peer = depth,
         brim = sample.values(measured[depth], by[1]) }
     end
   end
@@ -52,7 +52,8 @@ end
 function M.run(add)
   do
     local _ <close> = scratch.scope()
-    measure(add, ("%d ms"):format(DELAY_MS), latency.device(disk.BYTES, DELAY_MS), rounds.of(3), 1)
+    measure(add, ("%d ms"):format(DELAY_MS), latency.device(disk.BYTES, DELAY_MS), rounds.of(3), 1,
+      AIM)
   end
   measure(add, "disk", disk.device(), rounds.of(5), 10)
 end

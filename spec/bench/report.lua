@@ -37,8 +37,8 @@ local function divide(row, brim, peer)
   return row.more and brim / peer or peer / brim
 end
 
--- The median of the rounds' ratios, where rounds took turns: what slows the machine down for a while
--- then slows both sides of a ratio. A count of 0 has none.
+-- The median of the rounds' ratios, where rounds took turns: what slows the machine down for some
+-- time then slows both sides of a ratio. A count of 0 has none.
 local function ratio_of(row)
   local brim, peer = row.brim, row.peer
   if not peer or middle(brim) == 0 or middle(peer) == 0 then

@@ -18,7 +18,8 @@
 static bool map_is(const struct brim__overlay_map *m, const uint64_t *place,
 		   const bool *has)
 {
-	const struct brim__extent *x = brim__overlay_map_at(m, 0), *next;
+	const struct brim__overlay_extent *x = brim__overlay_map_at(m, 0),
+					  *next;
 	uint64_t at = 0, data = 0, zero = 0, extents = 0, k;
 
 	for (; x; x = next) {
@@ -49,13 +50,14 @@ static void test_map(void)
 	static uint64_t place[MAP_BLOCKS];
 	static bool has[MAP_BLOCKS];
 	struct brim__overlay_map m = { 0 };
-	struct brim__extents freed = { 0 };
+	struct brim__overlay_list freed = { 0 };
 	uint64_t seed = tap_seed(1), next = 2, lost = 0, back = 0, k, n;
 	bool good = true;
 
 	for (n = 0; n < 6000 && good; n++) {
 		uint64_t max = n % 1000 < 700 ? 4 : 1 + n % 1500;
-		struct brim__extent x = { tap_below(&seed, MAP_BLOCKS), 0, 0 };
+		struct brim__overlay_extent x = { tap_below(&seed, MAP_BLOCKS),
+						  0, 0 };
 
 		x.len = 1 + tap_below(&seed, max);
 		x.len = BRIM__MIN(x.len, MAP_BLOCKS - x.from);
@@ -87,8 +89,8 @@ static void test_map(void)
 static void test_map_memory(void)
 {
 	struct brim__overlay_map m = { 0 };
-	struct brim__extents freed = { 0 };
-	struct brim__extent x = { 0, 1, 2 };
+	struct brim__overlay_list freed = { 0 };
+	struct brim__overlay_extent x = { 0, 1, 2 };
 
 	for (; x.from < 100000; x.from++, x.place++)
 		brim__overlay_map_set(&m, &x, &freed);
@@ -99,7 +101,7 @@ static void test_map_memory(void)
 	ok(m.extents == 100001 && m.n <= 100001 / 126 + 2,
 	   "a block takes 24 bytes", "%llu extents in %zu leaves",
 	   (unsigned long long)m.extents, m.n);
-	x = (struct brim__extent){ 0, UINT64_C(1) << 51, 0 };
+	x = (struct brim__overlay_extent){ 0, UINT64_C(1) << 51, 0 };
 	brim__overlay_map_set(&m, &x, &freed);
 	ok(m.extents == 1 && m.n == 1 && !m.data_blocks,
 	   "zeros over all of it are one extent", "%zu leaves", m.n);
@@ -332,10 +334,10 @@ static void test_opening(void)
 
 	fd = open(base_path, O_WRONLY);
 	ok(pwrite(fd, "", 1, 60000) == 1, "the base changes", " ");
-	not_opened("for another base", 0, -EINVAL, "whose content is another");
+	not_opened("for another base", 0, -EINVAL, "has another content");
 	ok(pwrite(fd, "", 1, VOLUME_BYTES) == 1, "the base grows", " ");
 	close(fd);
-	not_opened("for a shorter base", 0, -EINVAL, "whose size is another");
+	not_opened("for a shorter base", 0, -EINVAL, "has another size");
 	make(base_path, 0, "", 0);
 	not_opened("an empty base", 0, -EINVAL, "is empty");
 
@@ -369,7 +371,7 @@ static void test_opening(void)
 	if (brim_device_open_plan(&base, two, NULL) < 0)
 		exit(1);
 	ok(overlay_over(&d, base, overlay_path, 0) == -EINVAL &&
-		   strstr(err.msg, "content is another"),
+		   strstr(err.msg, "another content"),
 	   "for another image", "%s", err.msg);
 	brim_device_close(base);
 	/* The same image out of a file is the same. */

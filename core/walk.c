@@ -1,0 +1,552 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * walk.c: walks trees of many groups at once, level by level, at full queue
+ * depth. Owns the jobs, the work lists, the set of blocks seen and the records
+ * found. Called by the binding; walk_block.c checks single blocks. A block is
+ * read once a job at most and levels only descend, so that any damage ends.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "walk.h"
+
+#define FAULTS_DEFAULT 1024u
+#define LEVELS_MAX 16u /* more than 2^64 records of two each need 64 */
+
+/* ---------------------------------------------------------------- handles */
+
+static int walk_open_batch(struct brim_walk *w,
+			   const struct brim_walk_options *o,
+			   struct brim_err *e)
+{
+	uint32_t align = BRIM__MAX(1u, w->dev->info.align_bytes);
+	struct brim__batch_options bo = {
+		.engine = o->engine,
+		.queue_depth = o->queue_depth ? o->queue_depth : 128,
+		.threads = o->threads,
+		.slot_bytes = w->block_bytes + 2 * align,
+	};
+	uint32_t depth;
+	int ret = brim__batch_open(&w->batch, w->dev, &bo, e);
+
+	if (ret < 0)
+		return ret;
+	if (!brim__batch_moves_data(w->batch))
+		return brim__errf(e, -EINVAL, "walk",
+				  "engine %s reads nothing",
+				  brim__batch_engine(w->batch));
+	depth = brim__batch_depth(w->batch);
+	w->at = calloc(depth, sizeof(*w->at));
+	w->reaped = calloc(depth, sizeof(struct brim__io *));
+	w->faults = calloc(w->fault_max, sizeof(*w->faults));
+	return w->at && w->reaped && w->faults
+		       ? 0
+		       : brim__err(e, -ENOMEM, "walk", "open");
+}
+
+int brim_walk_open(struct brim_walk **out, struct brim_device *d,
+		   const struct brim_walk_options *options, struct brim_err *e)
+{
+	struct brim_walk_options o;
+	struct brim_walk *w;
+	int ret;
+
+	*out = NULL;
+	ret = brim__options_take(&o, sizeof(o), options, "walk", e);
+	if (ret < 0)
+		return ret;
+	if (o.block_bytes < 512 || o.block_bytes > BRIM__IO_BYTES_MAX ||
+	    o.max_faults > 1u << 20 || o.queue_depth > BRIM__DEPTH_MAX)
+		return brim__errf(e, -EINVAL, "walk",
+				  "block_bytes is 512 .. 64 MiB, max_faults at "
+				  "most 2^20, queue_depth at most %u",
+				  BRIM__DEPTH_MAX);
+	w = calloc(1, sizeof(*w));
+	if (!w)
+		return brim__err(e, -ENOMEM, "walk", "open");
+	w->dev = d;
+	brim__device_hold(d);
+	w->block_bytes = o.block_bytes;
+	w->group_bytes = o.group_bytes;
+	w->fault_max = o.max_faults ? o.max_faults : FAULTS_DEFAULT;
+	ret = walk_open_batch(w, &o, e);
+	if (ret < 0)
+		brim_walk_close(w);
+	else
+		*out = w;
+	return ret;
+}
+
+static void items_free(struct brim__walk_item *v, size_t n)
+{
+	size_t k;
+
+	for (k = 0; k < n; k++)
+		free(v[k].body);
+	free(v);
+}
+
+void brim_walk_reset(struct brim_walk *w)
+{
+	size_t k;
+
+	for (k = 0; k < w->job_count; k++) {
+		free(w->jobs[k].records);
+		free(w->jobs[k].blocks);
+	}
+	items_free(w->now, w->now_count);
+	items_free(w->next, w->next_count);
+	free(w->seen);
+	w->now = w->next = NULL;
+	w->seen = NULL;
+	w->now_count = w->next_count = w->next_room = 0;
+	w->seen_count = w->seen_room = 0;
+	w->job_count = 0;
+	w->fault_count = 0;
+}
+
+void brim_walk_close(struct brim_walk *w)
+{
+	size_t k;
+
+	if (!w)
+		return;
+	brim__batch_close(w->batch);
+	brim_walk_reset(w);
+	brim_device_close(w->dev);
+	for (k = 0; k < w->kind_count; k++)
+		free(w->kinds[k].name);
+	free(w->kinds);
+	free(w->jobs);
+	free(w->faults);
+	free(w->reaped);
+	free(w->at);
+	free(w);
+}
+
+int brim_walk_tree(struct brim_walk *w, const struct brim_walk_tree *tree,
+		   struct brim_err *e)
+{
+	struct brim__walk_kind *v;
+	struct brim_walk_tree t;
+	int ret = brim__options_take(&t, sizeof(t), tree, "walk", e);
+
+	if (ret < 0)
+		return ret;
+	v = reallocarray(w->kinds, w->kind_count + 1, sizeof(*v));
+	if (!v)
+		return brim__err(e, -ENOMEM, "walk", "tree");
+	w->kinds = v;
+	ret = brim__walk_kind(&v[w->kind_count], &t, w->block_bytes, e);
+	return ret < 0 ? ret : (int)w->kind_count++;
+}
+
+/* -------------------------------------------------------------- work lists */
+
+void brim__walk_note(struct brim_walk *w, uint32_t job, uint64_t block,
+		     int64_t element, const char *what, uint64_t expected,
+		     uint64_t found)
+{
+	w->jobs[job].result.faults++;
+	if (w->fault_count < w->fault_max)
+		w->faults[w->fault_count++] = (struct brim_walk_fault){
+			job, block, element, what, expected, found
+		};
+}
+
+static size_t seen_slot(const uint64_t *v, size_t room, uint64_t key)
+{
+	size_t k = (size_t)(key * 0x9e3779b97f4a7c15u >> 20) & (room - 1);
+
+	while (v[k] && v[k] != key)
+		k = (k + 1) & (room - 1);
+	return k;
+}
+
+static int seen_grow(struct brim_walk *w)
+{
+	size_t room = w->seen_room ? 2 * w->seen_room : 1024, k;
+	uint64_t *v = calloc(room, sizeof(*v));
+
+	if (!v)
+		return -ENOMEM;
+	for (k = 0; k < w->seen_room; k++)
+		if (w->seen[k])
+			v[seen_slot(v, room, w->seen[k])] = w->seen[k];
+	free(w->seen);
+	w->seen = v;
+	w->seen_room = room;
+	return 0;
+}
+
+/* 1: the first time that this job has this block; 0: not. */
+static int seen_add(struct brim_walk *w, uint32_t job, uint64_t block)
+{
+	uint64_t key = ((uint64_t)job + 1) << 40 | block;
+	size_t k;
+
+	if (2 * w->seen_count >= w->seen_room && seen_grow(w) < 0)
+		return -ENOMEM;
+	k = seen_slot(w->seen, w->seen_room, key);
+	if (w->seen[k])
+		return 0;
+	w->seen[k] = key;
+	w->seen_count++;
+	return 1;
+}
+
+/* Puts a block on the next work list unless it cannot be one; -ENOMEM. */
+static int walk_push(struct brim_walk *w, const struct brim__walk_item *item,
+		     uint64_t from, int64_t element)
+{
+	struct brim__walk_job *job = &w->jobs[item->job];
+	struct brim__walk_item *v;
+	const char *what = NULL;
+	int ret = 0;
+
+	if (item->block < job->root.first_block ||
+	    item->block >= job->root.end_block)
+		what = "pointer";
+	else if ((ret = seen_add(w, item->job, item->block)) == 0)
+		what = "pointer, twice";
+	if (ret < 0)
+		return ret;
+	if (what) {
+		brim__walk_note(w, item->job, from, element, what,
+				job->root.end_block - 1, item->block);
+		job->is_gapped = true;
+		return 0;
+	}
+	if (w->next_count == w->next_room) {
+		size_t room = w->next_room ? 2 * w->next_room : 64;
+
+		v = reallocarray(w->next, room, sizeof(*v));
+		if (!v)
+			return -ENOMEM;
+		w->next = v;
+		w->next_room = room;
+	}
+	w->next[w->next_count++] = *item;
+	return 0;
+}
+
+int brim_walk_start(struct brim_walk *w, const struct brim_walk_root *root,
+		    struct brim_err *e)
+{
+	struct brim__walk_item item = { .block = root->block,
+					.is_root = true };
+	uint64_t end;
+
+	if (root->tree >= w->kind_count || !root->levels ||
+	    root->levels > LEVELS_MAX || root->end_block > 1ull << 40 ||
+	    w->job_count >= 1u << 23)
+		return brim__errf(e, -EINVAL, "walk",
+				  "levels are 1 .. %u, blocks below 2^40",
+				  LEVELS_MAX);
+	if (brim_mul(root->group, w->group_bytes, &end) < 0 ||
+	    brim_add(end, root->end_block * w->block_bytes, &end) < 0 ||
+	    end > w->dev->info.size_bytes)
+		return brim__errf(e, -ERANGE, "walk",
+				  "group %llu ends past the device",
+				  (unsigned long long)root->group);
+	if (w->job_count == w->job_room) {
+		size_t room = w->job_room ? 2 * w->job_room : 64;
+		struct brim__walk_job *v;
+
+		v = reallocarray(w->jobs, room, sizeof(*v));
+		if (!v)
+			return brim__err(e, -ENOMEM, "walk", "start");
+		w->jobs = v;
+		w->job_room = room;
+	}
+	memset(&w->jobs[w->job_count], 0, sizeof(*w->jobs));
+	w->jobs[w->job_count].root = *root;
+	item.job = (uint32_t)w->job_count++;
+	item.level = root->levels - 1;
+	if (walk_push(w, &item, root->block, -1) < 0)
+		return brim__err(e, -ENOMEM, "walk", "start");
+	return (int)item.job;
+}
+
+/* ----------------------------------------------------------------- reading */
+
+struct reader {
+	size_t count;
+	uint32_t len_bytes;
+	uint64_t (*offset)(const struct brim_walk *w, const void *ctx,
+			   size_t k);
+	int (*done)(struct brim_walk *w, void *ctx, size_t k,
+		    const uint8_t *raw);
+	void *ctx;
+};
+
+static int read_queue(struct brim_walk *w, const struct reader *r, size_t k,
+		      struct brim__io *io, struct brim_err *e)
+{
+	uint32_t align = BRIM__MAX(1u, w->dev->info.align_bytes);
+	uint64_t at = r->offset(w, r->ctx, k);
+
+	w->at[io->slot] = k;
+	io->op = BRIM__READ;
+	io->off_bytes = brim__align_down(at, align);
+	io->len_bytes = brim__align_down(at + r->len_bytes + align - 1, align) -
+			io->off_bytes;
+	return brim__batch_queue(w->batch, io, e);
+}
+
+/* Reads all of them in whatever order; done is called once for each. */
+static int read_all(struct brim_walk *w, const struct reader *r,
+		    struct brim_err *e)
+{
+	unsigned int depth = brim__batch_depth(w->batch);
+	struct brim__io *io;
+	size_t next = 0;
+	int got, j, ret = 0, bad = 0;
+
+	while (next < r->count || brim__batch_in_flight(w->batch)) {
+		while (!ret && next < r->count &&
+		       (io = brim__batch_get(w->batch)))
+			ret = read_queue(w, r, next++, io, e);
+		if (ret < 0)
+			return ret;
+		got = brim__batch_reap(w->batch, 1, w->reaped, depth, e);
+		if (got < 0)
+			return got;
+		for (j = 0; j < got; j++) {
+			size_t k = w->at[w->reaped[j]->slot];
+			uint64_t at = r->offset(w, r->ctx, k);
+
+			io = w->reaped[j];
+			if (r->done(w, r->ctx, k,
+				    io->buf + (at - io->off_bytes)) < 0)
+				bad = -ENOMEM;
+			brim__batch_put(w->batch, io);
+		}
+	}
+	return bad ? brim__err(e, bad, "walk", "read") : 0;
+}
+
+struct plain {
+	const uint64_t *off_bytes;
+	uint8_t *out;
+	uint32_t len_bytes;
+};
+
+static uint64_t plain_offset(const struct brim_walk *w, const void *ctx,
+			     size_t k)
+{
+	(void)w;
+	return ((const struct plain *)ctx)->off_bytes[k];
+}
+
+static int plain_done(struct brim_walk *w, void *ctx, size_t k,
+		      const uint8_t *raw)
+{
+	const struct plain *p = ctx;
+
+	(void)w;
+	memcpy(p->out + k * p->len_bytes, raw, p->len_bytes);
+	return 0;
+}
+
+int brim_walk_read(struct brim_walk *w, const uint64_t *off_bytes, size_t n,
+		   uint32_t len_bytes, void *out, struct brim_err *e)
+{
+	struct plain p = { off_bytes, out, len_bytes };
+	struct reader r = { n, len_bytes, plain_offset, plain_done, &p };
+	uint64_t size = w->dev->info.size_bytes;
+	size_t k;
+
+	for (k = 0; k < n; k++)
+		if (len_bytes > w->block_bytes || len_bytes > size ||
+		    off_bytes[k] > size - len_bytes)
+			return brim__err_at(e, -ERANGE, "walk", off_bytes[k],
+					    "%u bytes at %llu: past the end, "
+					    "or more than a block",
+					    len_bytes,
+					    (unsigned long long)off_bytes[k]);
+	return read_all(w, &r, e);
+}
+
+/* ------------------------------------------------------------------ levels */
+
+static uint64_t item_offset(const struct brim_walk *w, const void *ctx,
+			    size_t k)
+{
+	const struct brim__walk_item *item = &w->now[k];
+
+	(void)ctx;
+	return w->jobs[item->job].root.group * w->group_bytes +
+	       item->block * w->block_bytes;
+}
+
+static int item_done(struct brim_walk *w, void *ctx, size_t k,
+		     const uint8_t *raw)
+{
+	(void)ctx;
+	return brim__walk_block(w, &w->now[k], raw);
+}
+
+static int job_add_block(struct brim__walk_job *job, uint64_t block)
+{
+	if (job->result.blocks == job->blocks_room) {
+		size_t room = job->blocks_room ? 2 * job->blocks_room : 4;
+		uint64_t *v = reallocarray(job->blocks, room, sizeof(*v));
+
+		if (!v)
+			return -ENOMEM;
+		job->blocks = v;
+		job->blocks_room = room;
+	}
+	job->blocks[job->result.blocks++] = block;
+	return 0;
+}
+
+/* A block's siblings are its neighbours on the work list. */
+static void check_siblings(struct brim_walk *w, size_t k)
+{
+	const struct brim__walk_item *item = &w->now[k], *other;
+	const struct brim__walk_job *job = &w->jobs[item->job];
+	const struct brim__walk_kind *kind = &w->kinds[job->root.tree];
+	uint64_t left = kind->left.all, right = kind->right.all;
+
+	if (job->is_gapped)
+		return;
+	other = k ? &w->now[k - 1] : NULL;
+	if (other && other->job == item->job)
+		left = other->block;
+	other = k + 1 < w->now_count ? &w->now[k + 1] : NULL;
+	if (other && other->job == item->job)
+		right = other->block;
+	if (kind->left.width_bytes && item->left != left)
+		brim__walk_note(w, item->job, item->block, -1, kind->left.name,
+				left, item->left);
+	if (kind->right.width_bytes && item->right != right)
+		brim__walk_note(w, item->job, item->block, -1,
+				kind->right.name, right, item->right);
+}
+
+/* Each record must come after the one before it. */
+static void check_order(struct brim_walk *w, struct brim__walk_item *item,
+			const struct brim__walk_kind *k)
+{
+	struct brim__walk_job *job = &w->jobs[item->job];
+	uint64_t v[BRIM__WALK_FIELDS];
+	uint32_t i, f;
+	int sign;
+
+	for (i = 0; i < item->count; i++) {
+		const uint8_t *raw = item->body + (size_t)i * k->record_bytes;
+
+		sign = 0;
+		for (f = 0; f < k->order_fields; f++) {
+			v[f] = brim__place_get(&k->order[f], raw);
+			if (!sign && job->has_last && v[f] != job->last[f])
+				sign = v[f] > job->last[f] ? 1 : -1;
+		}
+		if (job->has_last && k->order_fields &&
+		    (sign < 0 || (!sign && k->is_strict)))
+			brim__walk_note(w, item->job, item->block, i, "order",
+					job->last[0], v[0]);
+		memcpy(job->last, v, sizeof(v[0]) * k->order_fields);
+		job->has_last = true;
+	}
+}
+
+static int take_records(struct brim_walk *w, struct brim__walk_item *item)
+{
+	struct brim__walk_job *job = &w->jobs[item->job];
+	const struct brim__walk_kind *k = &w->kinds[job->root.tree];
+	size_t n = (size_t)item->count * k->record_bytes;
+
+	check_order(w, item, k);
+	if (job->records_room - job->records_bytes < n) {
+		size_t room = 2 * job->records_room + n;
+		uint8_t *v = realloc(job->records, room);
+
+		if (!v)
+			return -ENOMEM;
+		job->records = v;
+		job->records_room = room;
+	}
+	if (n)
+		memcpy(job->records + job->records_bytes, item->body, n);
+	job->records_bytes += n;
+	job->result.records += item->count;
+	return 0;
+}
+
+static int take_children(struct brim_walk *w, struct brim__walk_item *item)
+{
+	const struct brim__walk_kind *k =
+		&w->kinds[w->jobs[item->job].root.tree];
+	const uint8_t *pointers =
+		item->body + (size_t)item->count * k->key_bytes;
+	uint32_t i, f;
+	int ret = 0;
+
+	for (i = 0; i < item->count && !ret; i++) {
+		const uint8_t *key = item->body + (size_t)i * k->key_bytes;
+		struct brim__walk_item child = { .job = item->job,
+						 .level = item->level - 1,
+						 .has_key = true };
+
+		for (f = 0; f < k->key_fields; f++)
+			child.key[f] = brim__place_get(&k->node_key[f], key);
+		if (k->reach.width_bytes)
+			child.reach = brim__place_get(&k->node_reach, key);
+		child.block = brim__place_get(
+			&k->pointer, pointers + (size_t)i *
+						     k->pointer.width_bytes);
+		ret = walk_push(w, &child, item->block, i);
+	}
+	return ret;
+}
+
+/* What a level's blocks mean together, in their order; then the next level. */
+static int walk_turn(struct brim_walk *w)
+{
+	size_t k;
+	int ret = 0;
+
+	for (k = 0; k < w->now_count; k++)
+		if (w->now[k].is_good)
+			check_siblings(w, k);
+	for (k = 0; k < w->now_count && !ret; k++) {
+		struct brim__walk_item *item = &w->now[k];
+		struct brim__walk_job *job = &w->jobs[item->job];
+
+		ret = job_add_block(job, item->block);
+		if (!item->is_good)
+			job->is_gapped = true;
+		else if (!ret)
+			ret = item->level ? take_children(w, item)
+					  : take_records(w, item);
+		free(item->body);
+		item->body = NULL;
+	}
+	return ret;
+}
+
+int brim_walk_run(struct brim_walk *w, struct brim_err *e)
+{
+	struct reader r = { .offset = item_offset, .done = item_done };
+	size_t k;
+	int ret = 0;
+
+	r.len_bytes = w->block_bytes;
+	while (w->next_count && !ret) {
+		items_free(w->now, w->now_count);
+		w->now = w->next;
+		w->now_count = r.count = w->next_count;
+		w->next = NULL;
+		w->next_count = w->next_room = 0;
+		ret = read_all(w, &r, e);
+		if (!ret && walk_turn(w) < 0)
+			ret = brim__err(e, -ENOMEM, "walk", "run");
+	}
+	for (k = 0; k < w->job_count; k++)
+		w->jobs[k].result.is_complete = !w->jobs[k].is_gapped;
+	return ret;
+}
