@@ -200,6 +200,11 @@ BRIM_API int brim_plan_set_note(struct brim_plan *p, const char *key,
 BRIM_API const char *brim_plan_note(const struct brim_plan *p, const char *key);
 /* Ends the building; checks overlaps and the size. Sealed plans are const. */
 BRIM_API int brim_plan_seal(struct brim_plan *p, struct brim_err *e);
+/*
+ * Opens a sealed plan for more; to look at one while it is being built, seal
+ * and unseal it. -EBUSY while a run or device holds it.
+ */
+BRIM_API int brim_plan_unseal(struct brim_plan *p, struct brim_err *e);
 
 /* What it was created with. */
 BRIM_API const char *brim_plan_name(const struct brim_plan *p);

@@ -37,10 +37,13 @@ enum brim_device_flags {
 struct brim_device_options {
 	size_t struct_bytes;
 	uint32_t flags;
-	uint64_t min_size_bytes; /* regular files are extended to it;
+	uint64_t min_size_bytes;     /* regular files are extended to it;
 					   anything smaller is refused */
-	uint64_t max_size_bytes; /* 0: none; else what lies beyond is
+	uint64_t max_size_bytes;     /* 0: none; else what lies beyond is
 					   left alone */
+	uint32_t direct_align_bytes; /* all I/O will be a multiple of it: take
+					O_DIRECT for regular files where the
+					filesystem says that this suffices */
 };
 
 struct brim_device_info {
@@ -249,13 +252,11 @@ struct brim_range {
 /* A list of extents: what the records of a tree say, compared as a whole. */
 struct brim_extents;
 
-BRIM_API int brim_extents_create(struct brim_extents **out,
-				 struct brim_err *e);
+BRIM_API int brim_extents_create(struct brim_extents **out, struct brim_err *e);
 BRIM_API void brim_extents_free(struct brim_extents *x);
 /* Appends one; -EOVERFLOW where its end does not fit 64 bits. */
 BRIM_API int brim_extents_add(struct brim_extents *x, uint64_t start,
-			      uint64_t count, uint64_t tag,
-			      struct brim_err *e);
+			      uint64_t count, uint64_t tag, struct brim_err *e);
 /* Appends those of y, tagged as there or, with `tag`, all with *tag. */
 BRIM_API int brim_extents_append(struct brim_extents *x,
 				 const struct brim_extents *y,
@@ -280,6 +281,8 @@ BRIM_API int64_t brim_extents_overlap(const struct brim_extents *x,
 				      size_t *other);
 /* Sorts, and makes one of those that touch or overlap; tags become 0. */
 BRIM_API void brim_extents_union(struct brim_extents *x);
+/* Sorts, and makes one of those that touch and have the same tag. */
+BRIM_API void brim_extents_join(struct brim_extents *x);
 /*
  * Appends to out what of [from, to) the merged x leaves (complement), and the
  * ranges that at least `least` of the sorted x cover, tagged with how many,
@@ -327,6 +330,7 @@ struct brim_walk;
 struct brim_walk_options {
 	size_t struct_bytes;
 	uint32_t block_bytes;
+	uint32_t read_bytes;  /* of brim_walk_read at most; 0: a block */
 	uint64_t group_bytes; /* group g begins at g * group_bytes */
 	uint32_t max_faults;  /* kept in full; 0: 1024 */
 	const char *engine;   /* as for runs */
@@ -344,14 +348,14 @@ struct brim_walk_tree {
 	size_t struct_bytes;
 	const char *name;
 	const struct brim_layout *leaf, *node;
-	const char *magic;       /* must hold its default value */
-	const char *level;       /* 0 in leaves */
-	const char *count;       /* of records or keys */
-	const char *left, *right; /* siblings */
-	const char *address;     /* of the block on the device, */
+	const char *magic;           /* must hold its default value */
+	const char *level;           /* 0 in leaves */
+	const char *count;           /* of records or keys */
+	const char *left, *right;    /* siblings */
+	const char *address;         /* of the block on the device, */
 	uint32_t address_unit_bytes; /* in this unit */
-	const char *owner;       /* number of the group */
-	const char *uuid;        /* must hold uuid_bytes, as many as it has */
+	const char *owner;           /* number of the group */
+	const char *uuid; /* must hold uuid_bytes, as many as it has */
 	const uint8_t *uuid_bytes;
 	const char *records, *keys, *pointers;
 	/*
@@ -397,8 +401,8 @@ BRIM_API int brim_walk_open(struct brim_walk **out, struct brim_device *d,
 /* Frees it and all it found; takes NULL. */
 BRIM_API void brim_walk_close(struct brim_walk *w);
 /* Adds a kind of tree: its number, from 0. -EINVAL names a missing field. */
-BRIM_API int brim_walk_tree(struct brim_walk *w,
-			    const struct brim_walk_tree *t, struct brim_err *e);
+BRIM_API int brim_walk_tree(struct brim_walk *w, const struct brim_walk_tree *t,
+			    struct brim_err *e);
 /* Adds a tree to walk: the number of the job, from 0. */
 BRIM_API int brim_walk_start(struct brim_walk *w,
 			     const struct brim_walk_root *root,
@@ -424,7 +428,7 @@ BRIM_API int brim_walk_extents(const struct brim_walk *w, size_t job,
 /* Appends the blocks of the tree itself, tagged with the job. */
 BRIM_API int brim_walk_blocks(const struct brim_walk *w, size_t job,
 			      struct brim_extents *x, struct brim_err *e);
-/* Reads len_bytes (a block's at most) at each of n offsets into out. */
+/* Reads len_bytes (read_bytes at most) at each of n offsets into out. */
 BRIM_API int brim_walk_read(struct brim_walk *w, const uint64_t *off_bytes,
 			    size_t n, uint32_t len_bytes, void *out,
 			    struct brim_err *e);

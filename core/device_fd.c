@@ -170,19 +170,33 @@ static int learn_block(struct brim_device *d, const struct stat *st,
 	return 0;
 }
 
-/* What direct I/O on a file must be a multiple of; 0: there is none. */
-static uint32_t file_align(int fd)
+/*
+ * What the filesystem says that direct I/O on a file must be a multiple of; 0:
+ * there is none, -1: it does not say (before Linux 6.1, tmpfs, ...).
+ */
+static int64_t file_align_told(int fd)
 {
-	struct stat st;
-	int logical;
 #ifdef STATX_DIOALIGN
 	struct statx x = { 0 };
 
-	/* Linux 6.1; the filesystem may still not say. */
 	if (statx(fd, "", AT_EMPTY_PATH, STATX_DIOALIGN, &x) == 0 &&
 	    (x.stx_mask & STATX_DIOALIGN))
 		return BRIM__MAX(x.stx_dio_offset_align, x.stx_dio_mem_align);
+#else
+	(void)fd;
 #endif
+	return -1;
+}
+
+/* The same, guessed where it is not told. */
+static uint32_t file_align(int fd)
+{
+	int64_t told = file_align_told(fd);
+	struct stat st;
+	int logical;
+
+	if (told >= 0)
+		return (uint32_t)told;
 	logical = fstat(fd, &st) < 0
 			  ? -1
 			  : queue_attribute(st.st_dev, "logical_block_size");
@@ -262,9 +276,16 @@ static int learn(struct brim_device *d, const struct brim_device_options *o,
 static bool wants_direct(const struct brim_device *d,
 			 const struct brim_device_options *o)
 {
-	return d->info.kind == BRIM_KIND_BLOCK
-		       ? !(o->flags & BRIM_DEVICE_BUFFERED)
-		       : !!(o->flags & BRIM_DEVICE_DIRECT);
+	int64_t told;
+
+	if (d->info.kind == BRIM_KIND_BLOCK)
+		return !(o->flags & BRIM_DEVICE_BUFFERED);
+	if (o->flags & BRIM_DEVICE_DIRECT)
+		return true;
+	if (!o->direct_align_bytes || (o->flags & BRIM_DEVICE_BUFFERED))
+		return false;
+	told = file_align_told(d->fd);
+	return told > 0 && o->direct_align_bytes % (uint32_t)told == 0;
 }
 
 /* Everything after open(2); growing the file is the last thing to fail. */

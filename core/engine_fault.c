@@ -8,7 +8,8 @@
  *   op=NAME     count only read, write, zero or flush (default: all of them)
  *   errno=NAME  what they fail with: ENOSPC, EIO, EAGAIN, ... or a number
  *   short=N     instead: they move only the first N bytes (reads and writes
- *               longer than that; other calls are counted but left alone)
+ *               longer than that; other calls are counted but left alone);
+ *               on direct devices rounded to sectors
  *   inner=NAME  the engine wrapped: auto (default), sync, uring or null
  *
  * Exactly one of errno and short is needed. Attempts are counted: one I/O that
@@ -184,6 +185,18 @@ static bool is_hit(const struct fault *f, uint64_t call)
 	return call >= f->at && (!f->times || call - f->at < f->times);
 }
 
+/* What a shortened I/O moves: of a direct device, whole sectors. */
+static uint64_t fault_short(const struct brim__engine *eng,
+			    const struct fault *f)
+{
+	uint64_t align = BRIM__MAX(1u, eng->dev->info.align_bytes);
+
+	return f->short_bytes
+		       ? BRIM__MAX(align,
+				   brim__align_down(f->short_bytes, align))
+		       : 0;
+}
+
 static int fault_queue(struct brim__engine *eng, struct brim__io *io)
 {
 	struct fault *f = eng->priv;
@@ -199,9 +212,9 @@ static int fault_queue(struct brim__engine *eng, struct brim__io *io)
 		brim__io_push(&f->failed, io);
 		return 0;
 	}
-	if (hit && has_data && f->short_bytes < brim__io_left(io)) {
+	if (hit && has_data && fault_short(eng, f) < brim__io_left(io)) {
 		f->whole_bytes[io->slot] = io->len_bytes;
-		io->len_bytes = io->done_bytes + f->short_bytes;
+		io->len_bytes = io->done_bytes + fault_short(eng, f);
 	}
 	ret = f->inner.ops->queue(&f->inner, io);
 	if (ret == 0)

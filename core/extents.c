@@ -30,8 +30,7 @@ void brim_extents_free(struct brim_extents *x)
 }
 
 /* Room for `more` further ones. */
-static int extents_grow(struct brim_extents *x, size_t more,
-			struct brim_err *e)
+static int extents_grow(struct brim_extents *x, size_t more, struct brim_err *e)
 {
 	size_t room = BRIM__MAX(x->room, 8u);
 	struct brim_range *v;
@@ -190,6 +189,23 @@ void brim_extents_union(struct brim_extents *x)
 		} else {
 			x->v[n++] = v;
 		}
+	}
+	x->n = n;
+}
+
+void brim_extents_join(struct brim_extents *x)
+{
+	size_t n = 0, k;
+
+	brim_extents_sort(x);
+	for (k = 0; k < x->n; k++) {
+		struct brim_range v = x->v[k];
+
+		if (n && x->v[n - 1].tag == v.tag &&
+		    end_of(&x->v[n - 1]) == v.start)
+			x->v[n - 1].count += v.count;
+		else
+			x->v[n++] = v;
 	}
 	x->n = n;
 }

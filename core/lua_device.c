@@ -74,13 +74,26 @@ static void check_open_options(lua_State *L, int arg,
 			       struct brim_device_options *o)
 {
 	static const char *const NAMES[] = {
-		"write",          "create",         "force",
-		"direct",         "buffered",       "raw",
-		"min_size_bytes", "max_size_bytes", NULL,
+		"write",
+		"create",
+		"force",
+		"direct",
+		"buffered",
+		"raw",
+		"min_size_bytes",
+		"max_size_bytes",
+		"direct_align_bytes",
+		NULL,
 	};
+
+	int64_t align_bytes;
 
 	brim__lua_check_options(L, arg, NAMES);
 	o->flags = check_flags(L, arg);
+	align_bytes = brim__lua_opt_int_field(L, arg, "direct_align_bytes", 0);
+	luaL_argcheck(L, align_bytes >= 0 && align_bytes <= 1 << 30, arg,
+		      "'direct_align_bytes' is 0 to 1 GiB");
+	o->direct_align_bytes = (uint32_t)align_bytes;
 	o->min_size_bytes =
 		brim__lua_opt_bytes_field(L, arg, "min_size_bytes", 0);
 	o->max_size_bytes =

@@ -63,7 +63,8 @@ static int extents_tostring(lua_State *L)
 
 static int extents_len(lua_State *L)
 {
-	lua_pushinteger(L, (lua_Integer)brim_extents_count(check_extents(L, 1)));
+	lua_pushinteger(L,
+			(lua_Integer)brim_extents_count(check_extents(L, 1)));
 	return 1;
 }
 
@@ -127,8 +128,8 @@ static int extents_sum(lua_State *L)
 
 static int extents_longest(lua_State *L)
 {
-	lua_pushinteger(
-		L, (lua_Integer)brim_extents_longest(check_extents(L, 1)));
+	lua_pushinteger(L,
+			(lua_Integer)brim_extents_longest(check_extents(L, 1)));
 	return 1;
 }
 
@@ -167,6 +168,14 @@ static int extents_union(lua_State *L)
 	return 1;
 }
 
+/* x:join() -> x */
+static int extents_join(lua_State *L)
+{
+	brim_extents_join(check_extents(L, 1));
+	lua_settop(L, 1);
+	return 1;
+}
+
 /* x:overlap() -> index, index of the one it overlaps | nil */
 static int extents_overlap(lua_State *L)
 {
@@ -174,8 +183,10 @@ static int extents_overlap(lua_State *L)
 	int64_t k = brim_extents_overlap(check_extents(L, 1), &other);
 
 	push_index(L, k);
+	if (k < 0)
+		return 1;
 	lua_pushinteger(L, (lua_Integer)other + 1);
-	return k < 0 ? 1 : 2;
+	return 2;
 }
 
 /* x:differ(y) -> index | nil */
@@ -252,6 +263,7 @@ static const luaL_Reg methods[] = {
 	{ "outside", extents_outside },
 	{ "sort", extents_sort },
 	{ "union", extents_union },
+	{ "join", extents_join },
 	{ "overlap", extents_overlap },
 	{ "differ", extents_differ },
 	{ "only", extents_only },

@@ -115,6 +115,13 @@ static int plan_seal(lua_State *L)
 	return brim__lua_done(L, brim_plan_seal(check_plan(L, 1), &e), &e);
 }
 
+static int plan_unseal(lua_State *L)
+{
+	struct brim_err e = { 0 };
+
+	return brim__lua_done(L, brim_plan_unseal(check_plan(L, 1), &e), &e);
+}
+
 static void set_int(lua_State *L, const char *name, uint64_t v)
 {
 	lua_pushinteger(L, (lua_Integer)v);
@@ -258,19 +265,13 @@ static int plan_tostring(lua_State *L)
 }
 
 static const luaL_Reg plan_methods[] = {
-	{ "phase", plan_phase },
-	{ "zero", plan_zero },
-	{ "each", plan_each },
-	{ "set_note", plan_set_note },
-	{ "note", plan_note },
-	{ "seal", plan_seal },
-	{ "totals", plan_totals },
-	{ "piece", plan_piece },
-	{ "read", plan_read },
-	{ "save", plan_save },
-	{ "info", plan_info },
-	{ "close", plan_close },
-	{ NULL, NULL },
+	{ "phase", plan_phase },   { "zero", plan_zero },
+	{ "each", plan_each },     { "set_note", plan_set_note },
+	{ "note", plan_note },     { "seal", plan_seal },
+	{ "unseal", plan_unseal }, { "totals", plan_totals },
+	{ "piece", plan_piece },   { "read", plan_read },
+	{ "save", plan_save },     { "info", plan_info },
+	{ "close", plan_close },   { NULL, NULL },
 };
 
 static const luaL_Reg plan_meta[] = {

@@ -31,14 +31,14 @@ static struct brim_walk *check_walk(lua_State *L)
 }
 
 /*
- * walk_open(device, {block_bytes=, group_bytes=, max_faults=, engine=,
+ * walk_open(device, {block_bytes=, read_bytes=, group_bytes=, max_faults=, engine=,
  * queue_depth=, threads=}) -> walk | nil, error
  */
 static int walk_open(lua_State *L)
 {
 	static const char *const names[] = {
-		"block_bytes",         "group_bytes", "max_faults",
-		BRIM__LUA_RUN_OPTIONS, NULL,
+		"block_bytes", "read_bytes",          "group_bytes",
+		"max_faults",  BRIM__LUA_RUN_OPTIONS, NULL,
 	};
 	struct brim_walk_options o = { .struct_bytes = sizeof(o) };
 	struct brim_device *d = brim__lua_run_device(L, 1);
@@ -52,6 +52,8 @@ static int walk_open(lua_State *L)
 	brim__lua_run_options(L, 2, &run);
 	o.block_bytes =
 		(uint32_t)brim__lua_opt_bytes_field(L, 2, "block_bytes", 4096);
+	o.read_bytes =
+		(uint32_t)brim__lua_opt_bytes_field(L, 2, "read_bytes", 0);
 	o.group_bytes = brim__lua_opt_bytes_field(L, 2, "group_bytes", 0);
 	o.max_faults = (uint32_t)brim__lua_opt_int_field(L, 2, "max_faults", 0);
 	o.engine = run.engine;
@@ -154,15 +156,15 @@ static int walk_tree(lua_State *L)
 	NAME(reach);
 	NAME(reach_count);
 #undef NAME
-	t.address_unit_bytes =
-		(uint32_t)brim__lua_opt_int_field(L, 2, "address_unit_bytes", 1);
+	t.address_unit_bytes = (uint32_t)brim__lua_opt_int_field(
+		L, 2, "address_unit_bytes", 1);
 	take_names(L, "key", t.key);
 	take_names(L, "order", t.order);
 	t.is_strict = brim__lua_opt_bool_field(L, 2, "strict", 0);
 	if (t.uuid) {
 		lua_getfield(L, 2, "uuid_bytes");
-		t.uuid_bytes = (const uint8_t *)luaL_checklstring(L, -1,
-								  &uuid_len);
+		t.uuid_bytes =
+			(const uint8_t *)luaL_checklstring(L, -1, &uuid_len);
 		luaL_argcheck(L, uuid_len >= 16, 2, "uuid_bytes: 16 bytes");
 	}
 	n = brim_walk_tree(w, &t, &e);
@@ -286,10 +288,10 @@ static int walk_extents(lua_State *L)
 	struct brim_walk *w = check_walk(L);
 	struct brim_err e = { 0 };
 
-	if (brim_walk_extents(w, (size_t)luaL_checkinteger(L, 2),
-			      luaL_checkstring(L, 4), luaL_optstring(L, 5, NULL),
-			      luaL_optstring(L, 6, NULL), extents_at(L, 3),
-			      &e) < 0)
+	if (brim_walk_extents(
+		    w, (size_t)luaL_checkinteger(L, 2), luaL_checkstring(L, 4),
+		    luaL_optstring(L, 5, NULL), luaL_optstring(L, 6, NULL),
+		    extents_at(L, 3), &e) < 0)
 		return luaL_error(L, "%s", e.msg);
 	lua_settop(L, 3);
 	return 1;
@@ -306,6 +308,17 @@ static int walk_blocks(lua_State *L)
 		return luaL_error(L, "%s", e.msg);
 	lua_settop(L, 3);
 	return 1;
+}
+
+static void push_strings(lua_State *L, const char *v, size_t n, size_t len)
+{
+	size_t k;
+
+	lua_createtable(L, (int)n, 0);
+	for (k = 0; k < n; k++) {
+		lua_pushlstring(L, v + k * len, len);
+		lua_rawseti(L, -2, (lua_Integer)k + 1);
+	}
 }
 
 /* walk:read({off_bytes...}, len_bytes) -> {string...} | nil, error */
@@ -332,11 +345,7 @@ static int walk_read(lua_State *L)
 	}
 	if (brim_walk_read(w, off, n, (uint32_t)len, out, &e) < 0)
 		return brim__lua_fail(L, &e, NULL);
-	lua_createtable(L, (int)n, 0);
-	for (k = 0; k < n; k++) {
-		lua_pushlstring(L, out + k * (size_t)len, (size_t)len);
-		lua_rawseti(L, -2, (lua_Integer)k + 1);
-	}
+	push_strings(L, out, n, (size_t)len);
 	return 1;
 }
 

@@ -350,3 +350,20 @@ int brim__plan_overlaps(struct brim_plan *plan, struct brim_err *e)
 	}
 	return ret;
 }
+
+int brim_plan_unseal(struct brim_plan *p, struct brim_err *e)
+{
+	size_t i;
+
+	if (__atomic_load_n(&p->holders, __ATOMIC_ACQUIRE) > 1)
+		return brim__errf(e, -EBUSY, "plan",
+				  "plan '%s' is in use; close its runs and "
+				  "devices first",
+				  p->name);
+	for (i = 0; i < p->piece_count; i++) {
+		brim__spans_free(&p->pieces[i].hidden);
+		brim__spans_free(&p->pieces[i].shadow);
+	}
+	p->sealed = false;
+	return 0;
+}

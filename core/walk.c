@@ -12,7 +12,8 @@
 #include "walk.h"
 
 #define FAULTS_DEFAULT 1024u
-#define LEVELS_MAX 16u /* more than 2^64 records of two each need 64 */
+#define LEVELS_MAX 16u      /* what a tree of 2^40 blocks cannot reach */
+#define JOBS_MAX (1u << 23) /* of the hash table's keys */
 
 /* ---------------------------------------------------------------- handles */
 
@@ -25,7 +26,7 @@ static int walk_open_batch(struct brim_walk *w,
 		.engine = o->engine,
 		.queue_depth = o->queue_depth ? o->queue_depth : 128,
 		.threads = o->threads,
-		.slot_bytes = w->block_bytes + 2 * align,
+		.slot_bytes = w->read_bytes + 2 * align,
 	};
 	uint32_t depth;
 	int ret = brim__batch_open(&w->batch, w->dev, &bo, e);
@@ -33,8 +34,7 @@ static int walk_open_batch(struct brim_walk *w,
 	if (ret < 0)
 		return ret;
 	if (!brim__batch_moves_data(w->batch))
-		return brim__errf(e, -EINVAL, "walk",
-				  "engine %s reads nothing",
+		return brim__errf(e, -EINVAL, "walk", "engine %s reads nothing",
 				  brim__batch_engine(w->batch));
 	depth = brim__batch_depth(w->batch);
 	w->at = calloc(depth, sizeof(*w->at));
@@ -57,7 +57,8 @@ int brim_walk_open(struct brim_walk **out, struct brim_device *d,
 	if (ret < 0)
 		return ret;
 	if (o.block_bytes < 512 || o.block_bytes > BRIM__IO_BYTES_MAX ||
-	    o.max_faults > 1u << 20 || o.queue_depth > BRIM__DEPTH_MAX)
+	    o.read_bytes > BRIM__IO_BYTES_MAX || o.max_faults > 1u << 20 ||
+	    o.queue_depth > BRIM__DEPTH_MAX)
 		return brim__errf(e, -EINVAL, "walk",
 				  "block_bytes is 512 .. 64 MiB, max_faults at "
 				  "most 2^20, queue_depth at most %u",
@@ -68,6 +69,7 @@ int brim_walk_open(struct brim_walk **out, struct brim_device *d,
 	w->dev = d;
 	brim__device_hold(d);
 	w->block_bytes = o.block_bytes;
+	w->read_bytes = BRIM__MAX(o.read_bytes, o.block_bytes);
 	w->group_bytes = o.group_bytes;
 	w->fault_max = o.max_faults ? o.max_faults : FAULTS_DEFAULT;
 	ret = walk_open_batch(w, &o, e);
@@ -150,9 +152,9 @@ void brim__walk_note(struct brim_walk *w, uint32_t job, uint64_t block,
 {
 	w->jobs[job].result.faults++;
 	if (w->fault_count < w->fault_max)
-		w->faults[w->fault_count++] = (struct brim_walk_fault){
-			job, block, element, what, expected, found
-		};
+		w->faults[w->fault_count++] =
+			(struct brim_walk_fault){ job,  block,    element,
+						  what, expected, found };
 }
 
 static size_t seen_slot(const uint64_t *v, size_t room, uint64_t key)
@@ -231,16 +233,15 @@ static int walk_push(struct brim_walk *w, const struct brim__walk_item *item,
 	return 0;
 }
 
-int brim_walk_start(struct brim_walk *w, const struct brim_walk_root *root,
-		    struct brim_err *e)
+/* Whether a root can be walked at all. */
+static int check_root(const struct brim_walk *w,
+		      const struct brim_walk_root *root, struct brim_err *e)
 {
-	struct brim__walk_item item = { .block = root->block,
-					.is_root = true };
 	uint64_t end;
 
 	if (root->tree >= w->kind_count || !root->levels ||
 	    root->levels > LEVELS_MAX || root->end_block > 1ull << 40 ||
-	    w->job_count >= 1u << 23)
+	    w->job_count >= JOBS_MAX)
 		return brim__errf(e, -EINVAL, "walk",
 				  "levels are 1 .. %u, blocks below 2^40",
 				  LEVELS_MAX);
@@ -250,6 +251,17 @@ int brim_walk_start(struct brim_walk *w, const struct brim_walk_root *root,
 		return brim__errf(e, -ERANGE, "walk",
 				  "group %llu ends past the device",
 				  (unsigned long long)root->group);
+	return 0;
+}
+
+int brim_walk_start(struct brim_walk *w, const struct brim_walk_root *root,
+		    struct brim_err *e)
+{
+	struct brim__walk_item item = { .block = root->block, .is_root = true };
+	int ret = check_root(w, root, e);
+
+	if (ret < 0)
+		return ret;
 	if (w->job_count == w->job_room) {
 		size_t room = w->job_room ? 2 * w->job_room : 64;
 		struct brim__walk_job *v;
@@ -267,106 +279,6 @@ int brim_walk_start(struct brim_walk *w, const struct brim_walk_root *root,
 	if (walk_push(w, &item, root->block, -1) < 0)
 		return brim__err(e, -ENOMEM, "walk", "start");
 	return (int)item.job;
-}
-
-/* ----------------------------------------------------------------- reading */
-
-struct reader {
-	size_t count;
-	uint32_t len_bytes;
-	uint64_t (*offset)(const struct brim_walk *w, const void *ctx,
-			   size_t k);
-	int (*done)(struct brim_walk *w, void *ctx, size_t k,
-		    const uint8_t *raw);
-	void *ctx;
-};
-
-static int read_queue(struct brim_walk *w, const struct reader *r, size_t k,
-		      struct brim__io *io, struct brim_err *e)
-{
-	uint32_t align = BRIM__MAX(1u, w->dev->info.align_bytes);
-	uint64_t at = r->offset(w, r->ctx, k);
-
-	w->at[io->slot] = k;
-	io->op = BRIM__READ;
-	io->off_bytes = brim__align_down(at, align);
-	io->len_bytes = brim__align_down(at + r->len_bytes + align - 1, align) -
-			io->off_bytes;
-	return brim__batch_queue(w->batch, io, e);
-}
-
-/* Reads all of them in whatever order; done is called once for each. */
-static int read_all(struct brim_walk *w, const struct reader *r,
-		    struct brim_err *e)
-{
-	unsigned int depth = brim__batch_depth(w->batch);
-	struct brim__io *io;
-	size_t next = 0;
-	int got, j, ret = 0, bad = 0;
-
-	while (next < r->count || brim__batch_in_flight(w->batch)) {
-		while (!ret && next < r->count &&
-		       (io = brim__batch_get(w->batch)))
-			ret = read_queue(w, r, next++, io, e);
-		if (ret < 0)
-			return ret;
-		got = brim__batch_reap(w->batch, 1, w->reaped, depth, e);
-		if (got < 0)
-			return got;
-		for (j = 0; j < got; j++) {
-			size_t k = w->at[w->reaped[j]->slot];
-			uint64_t at = r->offset(w, r->ctx, k);
-
-			io = w->reaped[j];
-			if (r->done(w, r->ctx, k,
-				    io->buf + (at - io->off_bytes)) < 0)
-				bad = -ENOMEM;
-			brim__batch_put(w->batch, io);
-		}
-	}
-	return bad ? brim__err(e, bad, "walk", "read") : 0;
-}
-
-struct plain {
-	const uint64_t *off_bytes;
-	uint8_t *out;
-	uint32_t len_bytes;
-};
-
-static uint64_t plain_offset(const struct brim_walk *w, const void *ctx,
-			     size_t k)
-{
-	(void)w;
-	return ((const struct plain *)ctx)->off_bytes[k];
-}
-
-static int plain_done(struct brim_walk *w, void *ctx, size_t k,
-		      const uint8_t *raw)
-{
-	const struct plain *p = ctx;
-
-	(void)w;
-	memcpy(p->out + k * p->len_bytes, raw, p->len_bytes);
-	return 0;
-}
-
-int brim_walk_read(struct brim_walk *w, const uint64_t *off_bytes, size_t n,
-		   uint32_t len_bytes, void *out, struct brim_err *e)
-{
-	struct plain p = { off_bytes, out, len_bytes };
-	struct reader r = { n, len_bytes, plain_offset, plain_done, &p };
-	uint64_t size = w->dev->info.size_bytes;
-	size_t k;
-
-	for (k = 0; k < n; k++)
-		if (len_bytes > w->block_bytes || len_bytes > size ||
-		    off_bytes[k] > size - len_bytes)
-			return brim__err_at(e, -ERANGE, "walk", off_bytes[k],
-					    "%u bytes at %llu: past the end, "
-					    "or more than a block",
-					    len_bytes,
-					    (unsigned long long)off_bytes[k]);
-	return read_all(w, &r, e);
 }
 
 /* ------------------------------------------------------------------ levels */
@@ -423,8 +335,8 @@ static void check_siblings(struct brim_walk *w, size_t k)
 		brim__walk_note(w, item->job, item->block, -1, kind->left.name,
 				left, item->left);
 	if (kind->right.width_bytes && item->right != right)
-		brim__walk_note(w, item->job, item->block, -1,
-				kind->right.name, right, item->right);
+		brim__walk_note(w, item->job, item->block, -1, kind->right.name,
+				right, item->right);
 }
 
 /* Each record must come after the one before it. */
@@ -497,8 +409,8 @@ static int take_children(struct brim_walk *w, struct brim__walk_item *item)
 		if (k->reach.width_bytes)
 			child.reach = brim__place_get(&k->node_reach, key);
 		child.block = brim__place_get(
-			&k->pointer, pointers + (size_t)i *
-						     k->pointer.width_bytes);
+			&k->pointer,
+			pointers + (size_t)i * k->pointer.width_bytes);
 		ret = walk_push(w, &child, item->block, i);
 	}
 	return ret;
@@ -531,7 +443,8 @@ static int walk_turn(struct brim_walk *w)
 
 int brim_walk_run(struct brim_walk *w, struct brim_err *e)
 {
-	struct reader r = { .offset = item_offset, .done = item_done };
+	struct brim__walk_reader r = { .offset = item_offset,
+				       .done = item_done };
 	size_t k;
 	int ret = 0;
 
@@ -542,7 +455,7 @@ int brim_walk_run(struct brim_walk *w, struct brim_err *e)
 		w->now_count = r.count = w->next_count;
 		w->next = NULL;
 		w->next_count = w->next_room = 0;
-		ret = read_all(w, &r, e);
+		ret = brim__walk_read_all(w, &r, e);
 		if (!ret && walk_turn(w) < 0)
 			ret = brim__err(e, -ENOMEM, "walk", "run");
 	}

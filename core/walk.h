@@ -71,7 +71,7 @@ struct brim__walk_item {
 struct brim_walk {
 	struct brim_device *dev; /* held */
 	struct brim__batch *batch;
-	uint32_t block_bytes;
+	uint32_t block_bytes, read_bytes;
 	uint64_t group_bytes;
 	struct brim__walk_kind *kinds;
 	size_t kind_count;
@@ -86,6 +86,21 @@ struct brim_walk {
 	size_t *at; /* by slot: which of the reads it is */
 	struct brim__io **reaped;
 };
+
+/* Many reads of one length; done is called once for each, in any order. */
+struct brim__walk_reader {
+	size_t count;
+	uint32_t len_bytes;
+	uint64_t (*offset)(const struct brim_walk *w, const void *ctx,
+			   size_t k);
+	int (*done)(struct brim_walk *w, void *ctx, size_t k,
+		    const uint8_t *raw);
+	void *ctx;
+};
+
+/* On failure nothing may be read through this walk any more. */
+int brim__walk_read_all(struct brim_walk *w, const struct brim__walk_reader *r,
+			struct brim_err *e);
 
 static inline uint64_t brim__place_get(const struct brim__place *p,
 				       const uint8_t *raw)

@@ -107,8 +107,7 @@ static int resolve_bodies(struct brim__walk_kind *k,
 		return ret;
 	k->pointer_at = k->pointer.off_bytes;
 	k->pointer.off_bytes = 0;
-	k->node_max = BRIM__MIN(key->count,
-				find(t->node, t->pointers)->count);
+	k->node_max = BRIM__MIN(key->count, find(t->node, t->pointers)->count);
 	return k->node_max ? 0 : refuse(e, t->node, t->keys);
 }
 
@@ -144,8 +143,7 @@ static int resolve_keys(struct brim__walk_kind *k,
 	}
 	k->key_fields = (uint32_t)i;
 	for (i = 0; i < BRIM__WALK_FIELDS && t->order[i] && !ret; i++)
-		ret = brim__walk_place(&k->order[i], k->record, t->order[i],
-				       e);
+		ret = brim__walk_place(&k->order[i], k->record, t->order[i], e);
 	k->order_fields = (uint32_t)i;
 	k->is_strict = t->is_strict;
 	return ret;
@@ -212,8 +210,8 @@ static bool check_header(struct brim_walk *w, struct brim__walk_item *item,
 			 const struct brim__walk_kind *k, const uint8_t *raw)
 {
 	const struct brim__walk_job *job = &w->jobs[item->job];
-	uint64_t at = job->root.group * w->group_bytes +
-		      item->block * w->block_bytes;
+	uint64_t at =
+		job->root.group * w->group_bytes + item->block * w->block_bytes;
 	uint32_t max = item->level ? k->node_max : k->record_max;
 	/* Blocks but the root are kept at least half full. */
 	uint32_t min = item->is_root ? item->level != 0 : max / 2;
@@ -244,8 +242,7 @@ static bool check_header(struct brim_walk *w, struct brim__walk_item *item,
 static void check_key(struct brim_walk *w, const struct brim__walk_item *item,
 		      const struct brim__walk_kind *k, const uint8_t *raw)
 {
-	const struct brim__place *p = item->level ? k->node_key
-						  : k->record_key;
+	const struct brim__place *p = item->level ? k->node_key : k->record_key;
 	const uint8_t *first = raw + (item->level ? k->key_at : k->record_at);
 	uint32_t i;
 

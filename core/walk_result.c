@@ -32,8 +32,8 @@ const void *brim_walk_records(const struct brim_walk *w, size_t job,
 	return *len_bytes ? w->jobs[job].records : NULL;
 }
 
-int brim_walk_extents(const struct brim_walk *w, size_t job,
-		      const char *start, const char *count, const char *tag,
+int brim_walk_extents(const struct brim_walk *w, size_t job, const char *start,
+		      const char *count, const char *tag,
 		      struct brim_extents *x, struct brim_err *e)
 {
 	const struct brim__walk_job *j = &w->jobs[job];
@@ -52,10 +52,9 @@ int brim_walk_extents(const struct brim_walk *w, size_t job,
 	for (at = 0; at < j->records_bytes && !ret; at += k->record_bytes) {
 		const uint8_t *raw = j->records + at;
 
-		ret = brim_extents_add(
-			x, brim__place_get(&s, raw),
-			count ? brim__place_get(&c, raw) : 1,
-			tag ? brim__place_get(&t, raw) : 0, e);
+		ret = brim_extents_add(x, brim__place_get(&s, raw),
+				       count ? brim__place_get(&c, raw) : 1,
+				       tag ? brim__place_get(&t, raw) : 0, e);
 	}
 	return ret;
 }

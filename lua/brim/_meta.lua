@@ -335,6 +335,11 @@ function plan_handle:note(key) end
 ---@return brim.Error? err
 function plan_handle:seal() end
 
+---Open it for more again; refused while a run or device holds it.
+---@return true? ok
+---@return brim.Error? err
+function plan_handle:unseal() end
+
 ---Count what running it amounts to: phases, pieces, groups, writes, write_bytes, zero_ranges,
 ---zero_bytes, align_bytes.
 ---@param max_io_bytes integer

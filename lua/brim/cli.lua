@@ -240,8 +240,28 @@ function M.own_option_hint(why, name)
   return ""
 end
 
+-- The first option given that a plain script would not heed.
+local function recipe_option(o)
+  for _, name in ipairs { "dry_run", "yes", table.unpack(engine.NAMES) } do
+    if o[name] then
+      return name
+    end
+  end
+end
+
+-- Known before it runs by the word alone: running it is what must not happen.
+local function is_recipe_file(path)
+  local file <close> = io.open(path)
+  return file and (file:read "a" or ""):find "recipe" ~= nil
+end
+
 -- A Lua file: one that returns a recipe runs as that recipe, any other has done its work by then.
 local function run_file(path, words, o)
+  local refused = not is_recipe_file(path) and recipe_option(o)
+  if refused then
+    return fail("brim", errors.usage("--%s is for recipes; a script does what it says itself",
+      refused:gsub("_", "-")), o)
+  end
   local chunk, why = loadfile(path)
   if not chunk then
     return fail("brim", errors.new { message = why, usage = not io.open(path) }, o)

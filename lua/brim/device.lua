@@ -15,6 +15,8 @@ local M = {}
 ---@field direct? boolean past the page cache for regular files too
 ---@field buffered? boolean through the page cache for block devices too
 ---@field raw? boolean take an image file for the small regular file it is
+---@field direct_align_bytes? integer all I/O will be a multiple of it: go past the page cache for
+--- regular files too where the filesystem says that this suffices
 ---@field min_size_bytes? integer|string the least size; regular files are extended to it
 ---@field max_size_bytes? integer|string
 ---@field overlay? string a file that takes what is written, so that the target stays as it is; made
@@ -27,6 +29,7 @@ local SCHEMA = {
   direct = { type = "bool", doc = "past the page cache for regular files too" },
   buffered = { type = "bool", doc = "through the page cache for block devices too" },
   raw = { type = "bool", doc = "take an image file for the small regular file it is" },
+  direct_align_bytes = { type = "int", min = 0, doc = "of all I/O: direct if that does" },
   min_size_bytes = { type = "bytes", doc = "the least size; regular files are extended to it" },
   max_size_bytes = { type = "bytes", doc = "the largest size" },
   overlay = { type = "path", doc = "a file that takes what is written" },
@@ -74,6 +77,14 @@ function M.open(path, o)
     return nil, errors.refused(err)
   end
   return device
+end
+
+---Is there anything of that name?
+---@param path string
+---@return boolean
+function M.exists(path)
+  local _, _, errno = os.rename(path, path)
+  return errno == nil or errno ~= 2
 end
 
 ---Open a device with nothing behind it: writes are discarded, reads give zeros.

@@ -300,12 +300,18 @@ function Plan:write(target, o)
     return drive(self, target, "write", o)
   end
   self:seal()
+  local is_new = not device.exists(target)
   local opened <close>, err = device.open(target, { write = true, create = true, force = o.force,
-    direct = o.direct, buffered = o.buffered, min_size_bytes = self.size_bytes })
+    direct = o.direct, buffered = o.buffered, min_size_bytes = self.size_bytes,
+    direct_align_bytes = self:totals().align_bytes })
   if not opened then
     return nil, err
   end
-  return drive(self, opened, "write", o)
+  local result, failed = drive(self, opened, "write", o)
+  if not result and failed.usage and is_new then
+    os.remove(target)
+  end
+  return result, failed
 end
 
 ---Ask whether a write to an open device would be refused (its size, its alignment, the engine);
@@ -370,10 +376,7 @@ local function explain_piece(p)
     bytes.format(p.len_bytes), p.extents, p.extents == 1 and "" or "s", explain_regions(p.regions))
 end
 
----Explain the plan in words: phases, pieces, what they amount to.
----@return string
-function Plan:explain()
-  local t = self:totals()
+local function explain_all(self, t)
   local lines = { ("plan '%s': %s, %d groups, %d writes of %s in all, %s zeroed"):format(self.name,
     bytes.format(self.size_bytes), t.groups, t.writes, bytes.format(t.write_bytes),
     bytes.format(t.zero_bytes)) }
@@ -386,6 +389,19 @@ function Plan:explain()
     lines[#lines + 1] = explain_piece(p)
   end
   return table.concat(lines, "\n")
+end
+
+---Explain the plan in words: phases, pieces, what they amount to. It may go on being built.
+---@return string
+function Plan:explain()
+  local was_sealed = self.sealed
+  local t = self:totals()
+  local told = explain_all(self, t)
+  if not was_sealed then
+    must(self.handle:unseal())
+    self.sealed = nil
+  end
+  return told
 end
 
 Plan.__tostring = Plan.explain

@@ -2,6 +2,7 @@
 -- progress, cancels, and makes the result. Called by plan and scan. The loop below is the only one
 -- there is: Lua runs between steps, never per I/O. Durations are seconds here, nanoseconds in C.
 local core = require "brim.core"
+local errors = require "brim.error"
 local opts = require "brim.opts"
 
 local M = {}
@@ -53,6 +54,16 @@ M.SCHEMA = {
 local STEP_S <const>, LEAST_STEP_S <const> = 0.1, 0.001
 local GC_STRESS <const> = os.getenv("BRIM_GC") == "stress"
 
+local result_mt = { __name = "brim.result" }
+
+function result_mt:__tostring()
+  local plain = {}
+  for k, v in pairs(self) do
+    plain[k] = v
+  end
+  return require("brim.pretty").format(plain)
+end
+
 ---Build the result table of a run from its counters.
 ---@param stats table the table a step of the core returns
 ---@return brim.RunResult
@@ -76,7 +87,7 @@ function M.result(stats)
     result["latency_" .. name .. "_s"] = stats["latency_" .. name .. "_ns"] / 1e9
   end
   result.mismatch_count = stats.mismatches
-  return result
+  return setmetatable(result, result_mt)
 end
 
 -- The differences the core kept, in the order of their offsets.
@@ -109,6 +120,10 @@ end
 ---@return brim.Error? err
 function M.drive(handle, o)
   o = opts.check(o, M.SCHEMA, "brim.run.drive")
+  if core.interrupted() then
+    -- A script that was interrupted in one run must not go on with the next.
+    return nil, errors.new { code = "EINTR", errno = 4, message = "interrupted" }
+  end
   local step_s = o.progress and o.progress_interval_s or STEP_S
   step_s = math.max(math.min(step_s, STEP_S), LEAST_STEP_S)
   local due_s = core.monotonic_s() + o.progress_interval_s

@@ -24,8 +24,12 @@ SCHEMA.unsupported = { type = "bool", doc = "allow sizes mkfs.xfs calls unsuppor
 SCHEMA.time_ns = { type = "int", min = 0, doc = "time of the inodes, nanoseconds since 1970" }
 SCHEMA.old = { type = "table", doc = "ag_count and ag_bytes of a filesystem to be erased" }
 
----Compute the geometry mkfs.xfs would choose. Without a device, size_bytes is the device.
----@param o table options of lua/brim/xfs/schema.lua; device, unsupported
+---Compute the geometry mkfs.xfs would choose. Without a device, size_bytes is the device. Options:
+---size_bytes, block_bytes, sector_bytes, inode_bytes or inodes_per_block, ag_count or ag_bytes,
+---stripe_unit_bytes and stripe_width_bytes, no_align, max_inode_percent, dir_block_bytes,
+---log_bytes, log_stripe_unit_bytes, log_ag, finobt, sparse, rmapbt, reflink, bigtime, inobtcount,
+---nrext64, label, uuid; unsupported; device (what is known of the target: see brim.xfs.Device).
+---@param o brim.xfs.Options
 ---@return brim.xfs.Geometry? geometry
 ---@return brim.Error? err
 function M.geometry(o)
@@ -38,7 +42,7 @@ function M.geometry(o)
 end
 
 ---Make the plan of a fresh filesystem. Nothing is written.
----@param o table options as for geometry, and time_ns (default: now), old
+---@param o brim.xfs.Options options as for geometry, and time_ns (default: now), old
 ---@return brim.Plan? plan with its geometry as plan.geometry and, printed, as the note "geometry"
 ---@return brim.Error? err
 function M.format(o)
@@ -64,10 +68,10 @@ end
 
 ---Print a geometry as mkfs.xfs does.
 ---@param g brim.xfs.Geometry
----@param name string the target's
+---@param name? string the target's
 ---@return string
 function M.text(g, name)
-  return text.geometry(g, name)
+  return text.geometry(g, name or "-")
 end
 
 return M

@@ -112,8 +112,14 @@ local function open(target, g, o)
     local there = o.format.device
     return device.null(math.max(g.size_bytes, there and there.size_bytes or 0))
   end
+  -- The end of a longer target is written to as well.
+  local align_bytes, there = g.sector_bytes, o.format.device
+  while there and there.size_bytes % align_bytes ~= 0 do
+    align_bytes = align_bytes >> 1
+  end
   return device.open(target, { write = true, force = o.force, raw = true, create = o.create,
-    direct = o.run.direct, buffered = o.run.buffered, min_size_bytes = g.size_bytes })
+    direct = o.run.direct, buffered = o.run.buffered, min_size_bytes = g.size_bytes,
+    direct_align_bytes = align_bytes })
 end
 
 -- Whether the first superblock copy of an older filesystem is still there.
@@ -206,7 +212,10 @@ function M.format(target, o)
   o.ready(p, discarded)
   local before = assert(opened:read(0, math.max(FRONT_BYTES, opened:info().align_bytes)))
   local result, failed = p:write(opened, o.run)
-  if not result or result.stopped then
+  local is_missing = o.format.device and o.format.device.is_missing
+  if not result and failed.usage and is_missing then
+    os.remove(target)
+  elseif not result or result.stopped then
     unmake(opened, before)
   end
   if result then

@@ -1,0 +1,230 @@
+-- The corruption campaign's mind: lists the metadata of an XFS image that brim check covers, and
+-- makes seeded single corruptions of it. Independent of the checker: it reads the trees by itself.
+-- Called by campaign.lua and by spec/check_spec.lua. Offsets are bytes.
+local layout = require "brim.layout"
+local ondisk = require "brim.xfs.ondisk"
+
+local M = {}
+
+local TREES <const> = {
+  { "bnobt", "agf", "bno_root", 8 }, { "cntbt", "agf", "cnt_root", 8 },
+  { "rmapbt", "agf", "rmap_root", 40 }, { "refcountbt", "agf", "refcount_root", 4 },
+  { "inobt", "agi", "root", 4 }, { "finobt", "agi", "free_root", 4 },
+}
+local HEADER_BYTES <const> = 56
+local CRC_AT <const> = { sb = 224, agf = 216, agi = 312, agfl = 32 } -- else of tree blocks
+
+-- What an off-by-one is tried on: offset and width within the structure.
+local COUNTERS <const> = {
+  sb0 = { { "icount", 128, 8 }, { "ifree", 136, 8 }, { "fdblocks", 144, 8 } },
+  sb = { { "dblocks", 8, 8 }, { "agblocks", 84, 4 }, { "logblocks", 96, 4 } },
+  agf = { { "flfirst", 40, 4 }, { "fllast", 44, 4 }, { "flcount", 48, 4 }, { "freeblks", 52, 4 },
+    { "longest", 56, 4 }, { "btreeblks", 60, 4 }, { "bno_level", 28, 4 }, { "cnt_level", 32, 4 },
+    { "length", 12, 4 }, { "rmap_blocks", 80, 4, "rmapbt" },
+    { "refcount_blocks", 84, 4, "reflink" } },
+  agi = { { "count", 16, 4 }, { "level", 24, 4 }, { "freecount", 28, 4 }, { "length", 12, 4 },
+    { "iblocks", 336, 4, "inobtcount" }, { "fblocks", 340, 4, "inobtcount" } },
+  tree = { { "level", 4, 2 }, { "numrecs", 6, 2 } },
+}
+
+local function read(file, off_bytes, len_bytes)
+  file:seek("set", off_bytes)
+  return file:read(len_bytes)
+end
+
+M.read = read
+
+local function add_tree(list, file, sb, tree, ag, block)
+  local off = (ag * sb.agblocks + block) * sb.blocksize
+  local raw = read(file, off, sb.blocksize)
+  local level, count = (">I2I2"):unpack(raw, 5)
+  list[#list + 1] = { kind = tree[1], ag = ag, off = off, len = sb.blocksize, is_tree = true,
+    count = count, level = level }
+  if level > 0 then
+    local most = (sb.blocksize - HEADER_BYTES) // (tree[4] + 4)
+    for i = 0, count - 1 do
+      add_tree(list, file, sb, tree, ag, (">I4"):unpack(raw, HEADER_BYTES + most * tree[4] + 4 * i
+        + 1))
+    end
+  end
+end
+
+---List the structures of an image: { kind, ag, off, len, ... }, and the superblock's fields.
+---@param path string
+---@return table[] list
+---@return table sb
+function M.list(path)
+  local file <close> = assert(io.open(path, "rb"))
+  local sb = ondisk.sb:decode(read(file, 0, 512), 0, 512)
+  local list = {}
+  for ag = 0, sb.agcount - 1 do
+    local start = ag * sb.agblocks * sb.blocksize
+    local headers = {}
+    for i, kind in ipairs { "sb", "agf", "agi", "agfl" } do
+      local off = start + (i - 1) * sb.sectsize
+      list[#list + 1] = { kind = kind, ag = ag, off = off, len = sb.sectsize }
+      headers[kind] = ondisk[kind]:decode(read(file, off, sb.sectsize), 0, sb.sectsize)
+    end
+    for _, tree in ipairs(TREES) do
+      local root = headers[tree[2]][tree[3]]
+      if root ~= 0 then
+        add_tree(list, file, sb, tree, ag, root)
+      end
+    end
+  end
+  return list, sb
+end
+
+-- SplitMix64, as tap.h has it.
+local function generator(seed)
+  local state = seed
+  return function(n)
+    state = state + 0x9e3779b97f4a7c15
+    local z = state
+    z = (z ~ z >> 30) * 0xbf58476d1ce4e5b9
+    z = (z ~ z >> 27) * 0x94d049bb133111eb
+    return math.ult(n, 1) and 0 or ((z ~ z >> 31) >> 1) % n
+  end
+end
+
+-- The structure with its checksum made right again.
+local function sealed(s, raw)
+  local at = CRC_AT[s.kind] or 52
+  return layout.struct("sum", { size_bytes = #raw, crc32c = "crc" }) {
+    { 0, ("bytes[%d]"):format(at), "before" }, { at, "u32le", "crc" },
+    { at + 4, ("bytes[%d]"):format(#raw - at - 4), "behind" },
+  }:encode { before = raw:sub(1, at), behind = raw:sub(at + 5) }
+end
+
+local function replace(raw, at, bytes)
+  return raw:sub(1, at) .. bytes .. raw:sub(at + #bytes + 1)
+end
+
+local function counters_of(s, has)
+  local list = {}
+  for _, f in ipairs(COUNTERS[s.is_tree and "tree" or s.kind == "sb" and s.ag == 0 and "sb0"
+    or s.kind] or {}) do
+    if not f[4] or has(f[4]) then
+      list[#list + 1] = f
+    end
+  end
+  return list
+end
+
+local FEATURES <const> = { rmapbt = 2, reflink = 4, inobtcount = 8 }
+
+local KINDS = {}
+
+function KINDS.flip(_, s, raw, random)
+  local at, bit = random(#raw), random(8)
+  return { { s.off, replace(raw, at, string.char(raw:byte(at + 1) ~ 1 << bit)) } },
+    ("bit %d of byte %d"):format(bit, at)
+end
+
+function KINDS.zero(_, s, raw)
+  return { { s.off, ("\0"):rep(#raw) } }, ""
+end
+
+function KINDS.swap(x, s, raw, random)
+  local others = {}
+  for _, o in ipairs(x.list) do
+    if o.kind == s.kind and o.off ~= s.off then
+      others[#others + 1] = o
+    end
+  end
+  local o = others[random(#others) + 1]
+  local other = o and read(x.file, o.off, o.len)
+  if not o or other == raw then
+    return nil
+  end
+  return { { s.off, other }, { o.off, raw } }, ("with the one at %d"):format(o.off)
+end
+
+function KINDS.stale(x, s, raw)
+  local old = x.old and read(x.old, s.off, s.len)
+  if not old or old == raw or old:sub(1, 4) ~= raw:sub(1, 4) then
+    return nil
+  end
+  return { { s.off, old } }, "from before"
+end
+
+function KINDS.counter(x, s, raw, random)
+  local list = counters_of(s, function(name)
+    return x.sb.features_ro_compat & FEATURES[name] ~= 0
+  end)
+  local f = list[random(#list) + 1]
+  if not f then
+    return nil
+  end
+  local form = (">I%d"):format(f[3])
+  local v = form:unpack(raw, f[2] + 1)
+  local new = random(2) == 0 and v > 0 and v - 1 or v + 1
+  return { { s.off, sealed(s, replace(raw, f[2], form:pack(new))) } },
+    ("%s %d -> %d"):format(f[1], v, new)
+end
+
+-- Beyond what single events do: a bit of a record, with the checksum made right again.
+function KINDS.forged(_, s, raw, random)
+  if not s.is_tree or s.level > 0 or s.count == 0 then
+    return nil
+  end
+  local record = s.kind == "rmapbt" and 24 or s.kind == "refcountbt" and 12
+    or s.kind:find "ino" and 16 or 8
+  local at, bit = HEADER_BYTES + random(record * s.count), random(8)
+  return { { s.off, sealed(s, replace(raw, at, string.char(raw:byte(at + 1) ~ 1 << bit))) } },
+    ("bit %d of byte %d, checksum right"):format(bit, at)
+end
+
+M.NAMES = { "flip", "zero", "swap", "stale", "counter" }
+
+---Make the corruption of a seed: what to write, and in words what it is.
+---@param image { list: table[], sb: table, file: file*, old?: file* }
+---@param seed integer
+---@param names? string[] the kinds to choose from
+---@return table writes { { off, bytes }... }
+---@return string what
+---@return string kind
+function M.make(image, seed, names)
+  local random = generator(seed)
+  names = names or M.NAMES
+  for _ = 1, 1000 do
+    local name = names[random(#names) + 1]
+    -- A kind of structure first, so that rare ones are met too.
+    local kinds, seen = {}, {}
+    for _, s in ipairs(image.list) do
+      if not seen[s.kind] then
+        seen[s.kind] = {}
+        kinds[#kinds + 1] = s.kind
+      end
+      table.insert(seen[s.kind], s)
+    end
+    local of = seen[kinds[random(#kinds) + 1]]
+    local s = of[random(#of) + 1]
+    local raw = read(image.file, s.off, s.len)
+    local writes, what = KINDS[name](image, s, raw, random)
+    if writes then
+      return writes, ("%s of %s in group %d at %d: %s"):format(name, s.kind, s.ag, s.off, what),
+        name
+    end
+  end
+  error "no corruption fits this image"
+end
+
+---Write a corruption, or what was there before; returns what undoes it.
+---@param path string
+---@param writes table
+---@return table undo
+function M.apply(path, writes)
+  local file <close> = assert(io.open(path, "r+b"))
+  local undo = {}
+  for i, w in ipairs(writes) do
+    undo[i] = { w[1], read(file, w[1], #w[2]) }
+  end
+  for _, w in ipairs(writes) do
+    file:seek("set", w[1])
+    assert(file:write(w[2]))
+  end
+  return undo
+end
+
+return M
