@@ -10,6 +10,17 @@ local function make(fmt, ...)
     ...)
 end
 
+-- A test of what is installed, which an instrumented build is not.
+local function shows(what, test)
+  it(what, function()
+    if SAN then
+      pending("an instrumented library is not for installing")
+    else
+      test()
+    end
+  end)
+end
+
 describe("make install", function()
   local prefix, lua_env
 
@@ -23,19 +34,13 @@ describe("make install", function()
       .. "LUA_CPATH='%s/lib/lua/5.4/?.so'"):format(prefix, prefix, prefix)
   end)
 
-  before_each(function()
-    if SAN then
-      pending("an instrumented library is not for installing")
-    end
-  end)
-
   local function compile(source, out)
     return helper.must("PKG_CONFIG_PATH=%s/lib/pkgconfig; export PKG_CONFIG_PATH; "
       .. "%s -Wall -Werror -o %s %s $(pkg-config --cflags --libs brim) -Wl,-rpath,%s/lib", prefix,
       os.getenv("CC") or "cc", out, source, prefix)
   end
 
-  it("gives C programs a library through pkg-config", function()
+  shows("gives C programs a library through pkg-config", function()
     local out = helper.path("version")
     helper.write(out .. ".c", [[
       #include <brim.h>
@@ -46,13 +51,13 @@ describe("make install", function()
     assert.equal(require("brim.core").version .. "\n", helper.must(out))
   end)
 
-  it("compiles the examples in C", function()
+  shows("compiles the examples in C", function()
     for source in helper.must("find examples -name '*.c'"):gmatch("[^\n]+") do
       compile(source, helper.path("example"))
     end
   end)
 
-  it("has a header that C++ takes", function()
+  shows("has a header that C++ takes", function()
     if not helper.has("c++") then
       pending("no C++ compiler")
     end
@@ -60,18 +65,18 @@ describe("make install", function()
       prefix)
   end)
 
-  it("gives stock Lua the module, recipes included", function()
+  shows("gives stock Lua the module, recipes included", function()
     local out = helper.must("cd / && %s %s -l brim -e 'print(brim.VERSION, brim.recipe.names()[1], "
       .. "brim.help.text(\"opts.check\") ~= nil)'", lua_env, os.getenv("BRIM_TEST_LUA") or "lua5.4")
     assert.matches("^%d+%.%d+%.%d+\t[%w.-]+\ttrue\n$", out)
   end)
 
-  it("gives an executable that runs without the tree", function()
+  shows("gives an executable that runs without the tree", function()
     assert.matches("^brim ", helper.must("cd / && %s/bin/brim --version", prefix))
     assert.matches("xfs", helper.must("cd / && %s/bin/brim list", prefix))
   end)
 
-  it("exports the public names and no others", function()
+  shows("exports the public names and no others", function()
     local names = helper.must("nm -D --defined-only %s/lib/libbrim.so | awk '{ print $3 }'", prefix)
     for name in names:gmatch("[^\n]+") do
       assert.matches("^brim_[^_]", name:gsub("^BRIM_[%d.]+$", "brim_version"):gsub("@.*", ""))
@@ -80,14 +85,14 @@ describe("make install", function()
       "nm -D --defined-only %s/lib/lua/5.4/brim/core.so | awk '{ print $3 }'", prefix))
   end)
 
-  it("is undone by make uninstall", function()
+  shows("is undone by make uninstall", function()
     make("uninstall PREFIX=%s", prefix)
     assert.equal("", helper.must("find %s -type f -o -type l", prefix))
   end)
 end)
 
 describe("make dist", function()
-  it("packs all that a build needs #slow", function()
+  shows("packs all that a build needs #slow", function()
     if SAN then
       pending("the same tarball as without")
     end
