@@ -128,19 +128,10 @@ static void take_names(lua_State *L, const char *name, const char **out)
 	lua_pop(L, 1);
 }
 
-/* walk:tree{name=, leaf=, node=, ...as struct brim_walk_tree} -> number */
-static int walk_tree(lua_State *L)
+/* The names of fields; borrowed from the table. */
+static void take_fields(lua_State *L, struct brim_walk_tree *t)
 {
-	struct brim_walk *w = check_walk(L);
-	struct brim_walk_tree t = { .struct_bytes = sizeof(t) };
-	struct brim_err e = { 0 };
-	size_t uuid_len = 0;
-	int n;
-
-	luaL_checktype(L, 2, LUA_TTABLE);
-	t.leaf = take_layout(L, "leaf");
-	t.node = take_layout(L, "node");
-#define NAME(field) t.field = brim__lua_opt_string_field(L, 2, #field, NULL)
+#define NAME(field) t->field = brim__lua_opt_string_field(L, 2, #field, NULL)
 	NAME(name);
 	NAME(magic);
 	NAME(level);
@@ -156,6 +147,21 @@ static int walk_tree(lua_State *L)
 	NAME(reach);
 	NAME(reach_count);
 #undef NAME
+}
+
+/* walk:tree{name=, leaf=, node=, ...as struct brim_walk_tree} -> number */
+static int walk_tree(lua_State *L)
+{
+	struct brim_walk *w = check_walk(L);
+	struct brim_walk_tree t = { .struct_bytes = sizeof(t) };
+	struct brim_err e = { 0 };
+	size_t uuid_len = 0;
+	int n;
+
+	luaL_checktype(L, 2, LUA_TTABLE);
+	t.leaf = take_layout(L, "leaf");
+	t.node = take_layout(L, "node");
+	take_fields(L, &t);
 	t.address_unit_bytes = (uint32_t)brim__lua_opt_int_field(
 		L, 2, "address_unit_bytes", 1);
 	take_names(L, "key", t.key);

@@ -16,13 +16,12 @@ local function run(a, ctx)
   if kind ~= "xfs" then
     return nil, brim.error.usage("brim checks 'xfs', not '%s'", kind)
   end
-  local o = { max_findings = a.max_findings }
+  local o = { max_findings = a.max_findings, shallow = a.shallow }
   for name, v in pairs(ctx.run_opts) do
     o[name] = v
   end
   local result, err = check.run(target, o)
   if not result then
-    err.usage = err.usage or false
     return nil, err
   end
   for _, f in ipairs(result.findings) do
@@ -35,13 +34,15 @@ return brim.recipe {
   name = "check",
   doc = "Check a filesystem: superblocks, group headers, free lists, all trees of groups.",
   details = "brim check xfs TARGET, or brim check TARGET.\n"
-    .. "Exit status: 0 clean, 1 damaged, 2 nothing that can be checked. Files, directories and\n"
-    .. "the contents of inodes are not looked at. A dirty log is not replayed: mount first.",
+    .. "Exit status: 0 clean, 1 damaged, 2 nothing that can be checked. Files and directories are\n"
+    .. "not looked at; inodes only where no reverse map says which blocks are shared. A dirty log\n"
+    .. "is not replayed: mount first.",
   args = {
     { "kind", type = "path", required = true, doc = "'xfs', or the target" },
     { "target", type = "path", required = false, doc = "a device, a file or an image file" },
     { "--max-findings", type = "int", default = 1000, min = 1, max = 1 << 20,
       doc = "findings kept and shown" },
+    { "--shallow", type = "bool", doc = "do not read inodes, to tell which blocks are shared" },
     { "--json", type = "bool", doc = "print the result as JSON" },
   },
   run = run,

@@ -47,7 +47,7 @@ local function run(a, ctx)
     local ours, theirs, said, said2 = judge(a, work)
     corrupt.apply(work, undo)
     local which = tally(tallies, name, ours, theirs)
-    if which == "missed" or which == "broken" then
+    if which == "missed" or which == "broken" or (a.all and which == "ours_only") then
       lines[#lines + 1] = ("%s: seed %d, %s (brim %d, xfs_repair %d)"):format(which, seed, what,
         ours, theirs)
       print(lines[#lines])
@@ -74,6 +74,7 @@ return brim.recipe {
     { "--seed", type = "int", default = 1, doc = "of the first; the others follow" },
     { "--brim", type = "path", default = "build/brim", doc = "to be tried" },
     { "--forged", type = "bool", doc = "bits of records, with checksums made right" },
+    { "--all", type = "bool", doc = "print also what only brim finds" },
     { "--verbose", type = "bool", doc = "what both say of a miss" },
   },
   run = run,

@@ -175,6 +175,17 @@ function KINDS.forged(_, s, raw, random)
     ("bit %d of byte %d, checksum right"):format(bit, at)
 end
 
+-- Hostile: some bytes anywhere, with the checksum made right again.
+function KINDS.random(_, s, raw, random)
+  local most = s.kind == "sb" and 264 or s.is_tree and #raw or 352
+  for _ = 0, random(4) do
+    local at = 4 + random(most - 4)
+    local v = ({ 0, 255, random(256), raw:byte(at + 1) ~ 1 << random(8) })[random(4) + 1]
+    raw = replace(raw, at, string.char(v))
+  end
+  return { { s.off, sealed(s, raw) } }, "random bytes, checksum right"
+end
+
 M.NAMES = { "flip", "zero", "swap", "stale", "counter" }
 
 ---Make the corruption of a seed: what to write, and in words what it is.

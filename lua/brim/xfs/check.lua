@@ -4,6 +4,7 @@
 --
 --   local result = assert(check.run("/dev/sdx"))
 --   print(result.clean, result.text)
+local check_files = require "brim.xfs.check_files"
 local check_fresh = require "brim.xfs.check_fresh"
 local check_group = require "brim.xfs.check_group"
 local check_report = require "brim.xfs.check_report"
@@ -27,6 +28,7 @@ local WINDOW_BLOCKS <const> = 2048 -- tree blocks walked together, unless one gr
 ---@class brim.xfs.Checker
 ---@field device brim.Device
 ---@field sb table the primary superblock's fields
+---@field has_gap? boolean something lies between headers and trees that mkfs did not write
 ---@field copy? string the sector that fresh groups have as their superblock
 ---@field has table<string, boolean> features
 ---@field address brim.xfs.Address
@@ -41,6 +43,10 @@ local WINDOW_BLOCKS <const> = 2048 -- tree blocks walked together, unless one gr
 ---@field ifree integer
 ---@field fdblocks integer
 ---@field is_counted boolean whether these three are complete
+---@field reads_files boolean whether inodes must say which blocks are shared
+---@field files table<integer, brim.Extents> what files hold that may be shared, by group
+---@field files_unknown? boolean some file could not be read
+---@field shared table<integer, brim.Extents|false> what the refcount trees say, by group
 
 ---@class brim.xfs.CheckResult
 ---@field clean boolean
@@ -52,6 +58,7 @@ local WINDOW_BLOCKS <const> = 2048 -- tree blocks walked together, unless one gr
 local SCHEMA = {
   max_findings = { type = "int", default = 1000, min = 1, max = 1 << 20,
     doc = "findings kept and shown" },
+  shallow = { type = "bool", doc = "never read inodes" },
 }
 for name, spec in pairs(plan.ENGINE_SCHEMA) do
   if name ~= "max_mismatches" then
@@ -89,6 +96,14 @@ local function log_place(c)
   return place
 end
 
+local function log_state(c, fs)
+  if c.sb.logstart == 0 then
+    return "external"
+  end
+  local ok, view = pcall(fs.log, fs)
+  return ok and view and view.state or "damaged"
+end
+
 -- Raises what makes a target no XFS, or none that can be read.
 local function open(c, fs, o)
   if not fs.address then
@@ -100,13 +115,17 @@ local function open(c, fs, o)
     error(errors.usage("%s: %s", fs.target, why), 0)
   end
   local bytes = core.mul(c.sb.dblocks, c.sb.blocksize)
-  if not bytes or c.sb.dblocks < 1 or bytes > fs.size_bytes
-    or (c.sb.agcount - 1) * c.sb.agblocks >= c.sb.dblocks then
+  local others = core.mul(c.sb.agcount - 1, c.sb.agblocks)
+  if not bytes or not others or c.sb.dblocks < 1 or bytes > fs.size_bytes
+    or others >= c.sb.dblocks or c.sb.dblocks - others > c.sb.agblocks then
     error(errors.usage("%s has %d bytes, its superblock says %d blocks in %d groups of %d",
       fs.target, fs.size_bytes, c.sb.dblocks, c.sb.agcount, c.sb.agblocks), 0)
   end
   c.first_block = (3 * c.sb.sectsize >> c.sb.blocklog) + 1
   c.log = log_place(c)
+  c.log_state = log_state(c, fs)
+  -- Only there is nothing else that says which blocks are shared.
+  c.reads_files = c.has.reflink and not c.has.rmapbt and c.log_state == "clean" and not o.shallow
   c.run = {}
   for name in pairs(plan.ENGINE_SCHEMA) do
     c.run[name] = o[name]
@@ -132,7 +151,11 @@ local function walk_groups(c, groups)
       c.counts.tree_blocks = c.counts.tree_blocks + done.blocks
       c.counts.records = c.counts.records + done.records
     end
-    check_space.check(c, g)
+    local shared = check_space.check(c, g)
+    if c.reads_files then
+      check_files.keep(c, g, shared)
+      check_files.collect(c, g)
+    end
   end
   c.walk:reset()
   collectgarbage()
@@ -175,6 +198,10 @@ end
 local function find_copy(c, fs)
   for ag = 1, math.min(3, c.sb.agcount - 2) do
     local raw = fs:must_read(c.address:group_bytes(ag), c.sb.sectsize)
+    -- mkfs.xfs does not write what is between the headers and the first tree: maybe it is not zero.
+    local gap = fs:must_read(c.address:group_bytes(ag, 4 * c.sb.sectsize),
+      (c.first_block << c.sb.blocklog) - 4 * c.sb.sectsize)
+    c.has_gap = c.has_gap or gap:find "[^\0]" ~= nil
     local quiet = setmetatable({ report = check_report.new(1) }, { __index = c })
     if check_sb.check(quiet, ag, raw) then
       return raw
@@ -209,16 +236,7 @@ end
 
 -- --------------------------------------------------------------------- counters
 
-local function log_state(c, fs)
-  if c.sb.logstart == 0 then
-    return "external"
-  end
-  local ok, view = pcall(fs.log, fs)
-  return ok and view and view.state or "damaged"
-end
-
-local function compare_sums(c, fs)
-  c.log_state = log_state(c, fs)
+local function compare_sums(c)
   if c.log_state ~= "clean" then
     c.report:note("the log is %s: what it holds was not replayed, and the superblock's counters "
       .. "were not compared", c.log_state)
@@ -254,12 +272,15 @@ local function run(c, fs, o)
   end
   c.walk = w
   check_groups(c, fs)
-  compare_sums(c, fs)
+  compare_sums(c)
+  if c.reads_files and not c.stopped then
+    check_files.compare(c)
+  end
   return result_of(c)
 end
 
 ---Check a filesystem: superblocks, group headers, free lists and all trees of groups. Options:
----max_findings; engine, queue_depth, threads, progress, ... as for plan:verify.
+---max_findings; shallow; engine, queue_depth, threads, progress, ... as for plan:verify.
 ---@param target string a device, a file or an image file
 ---@param o? table
 ---@return brim.xfs.CheckResult? result
@@ -271,7 +292,7 @@ function M.run(target, o)
     return nil, err
   end
   local c = { report = check_report.new(o.max_findings), icount = 0, ifree = 0, fdblocks = 0,
-    is_counted = true, jobs = {} }
+    is_counted = true, jobs = {}, files = {}, shared = {} }
   local ok, result = pcall(run, c, fs, o)
   if ok then
     return result

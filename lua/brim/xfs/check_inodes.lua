@@ -9,6 +9,8 @@ local RECORD_BYTES <const> = 16
 local CHUNK <const> = 64 -- inodes of a record
 local HOLE <const> = 4 -- inodes that a bit of the holemask stands for
 
+M.RECORD_BYTES = RECORD_BYTES
+
 local function bits(v)
   local n = 0
   while v ~= 0 do
@@ -18,8 +20,16 @@ local function bits(v)
   return n
 end
 
--- startino, holemask, count, freecount, free; without sparse chunks all 64 are there.
-local function record_at(c, raw, at)
+---Take a record apart; without sparse chunks all 64 inodes are there.
+---@param c brim.xfs.Checker
+---@param raw string
+---@param at integer from 1
+---@return integer startino
+---@return integer holemask
+---@return integer count
+---@return integer freecount
+---@return integer free a bit for each free inode
+function M.record_at(c, raw, at)
   if c.has.sparse then
     return (">I4I2BBi8"):unpack(raw, at)
   end
@@ -27,8 +37,12 @@ local function record_at(c, raw, at)
   return startino, 0, CHUNK, freecount, free
 end
 
--- The bits of `free` that have inodes behind them.
-local function present(holemask)
+local record_at = M.record_at
+
+---The bits of `free` that have inodes behind them.
+---@param holemask integer
+---@return integer
+function M.present(holemask)
   local mask = 0
   for i = 0, CHUNK // HOLE - 1 do
     if holemask >> i & 1 == 0 then
@@ -37,6 +51,8 @@ local function present(holemask)
   end
   return mask
 end
+
+local present = M.present
 
 local function complain(c, g, tree, startino, field, expected, found)
   c.report:add { group = g.ag, structure = ("%s record of inode %d"):format(tree, startino),

@@ -1,6 +1,6 @@
 -- brim.xfs.check_space: what the trees of a walked group say of its blocks, compared as a whole:
--- the two free space trees, the headers' counters, the free list, the owners of the reverse map, the
--- shared blocks; no block is claimed twice. Called by check once a window of groups was walked.
+-- the two free space trees, the headers' counters, the free list, the owners of the reverse map,
+-- the shared blocks; no block is claimed twice. Called by check once a window of groups was walked.
 local check_inodes = require "brim.xfs.check_inodes"
 local ondisk = require "brim.xfs.ondisk"
 local walk = require "brim.walk"
@@ -310,6 +310,7 @@ end
 ---Compare what the structures of a walked group say.
 ---@param c brim.xfs.Checker
 ---@param g brim.xfs.Group
+---@return brim.Extents? shared what its refcount tree says of data
 function M.check(c, g)
   local free, shared, cow
   local counted = check_inodes.check(c, g, function(tree)
@@ -329,6 +330,7 @@ function M.check(c, g)
   if not count_free(c, g, free) or not counted then
     c.is_counted = false
   end
+  return shared
 end
 
 return M

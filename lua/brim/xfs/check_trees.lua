@@ -1,5 +1,6 @@
 -- brim.xfs.check_trees: the trees of a group as kinds for brim.walk, which header has each root,
 -- and the faults of a walk as findings. Called by check and check_group.
+local check_files = require "brim.xfs.check_files"
 local ondisk = require "brim.xfs.ondisk"
 local uuid = require "brim.uuid"
 local walk = require "brim.walk"
@@ -31,13 +32,20 @@ local function leaf_of(c, name)
   return not c.has.sparse and ondisk[name .. "_full"] or ondisk[name]
 end
 
+---The longest read but for tree blocks: the headers of a group, or inodes.
+---@param c brim.xfs.Checker
+---@return integer
+function M.read_bytes(c)
+  return math.max(4 * c.sb.sectsize, check_files.read_bytes(c))
+end
+
 ---Begin a walk with the trees this filesystem has: their kinds by name in c.kinds.
 ---@param c brim.xfs.Checker
 ---@return brim.Walk? walk
 ---@return brim.Error? err
 function M.open(c)
   local sb = c.sb
-  local w, err = walk.open(c.device, { block_bytes = sb.blocksize, read_bytes = 4 * sb.sectsize,
+  local w, err = walk.open(c.device, { block_bytes = sb.blocksize, read_bytes = M.read_bytes(c),
     group_bytes = c.address.ag_bytes, engine = c.run.engine, queue_depth = c.run.queue_depth,
     threads = c.run.threads, max_faults = 4096 })
   if not w then
