@@ -183,8 +183,8 @@ int brim_run_open(struct brim_run **out, const struct brim_plan *p,
 	if (ret < 0)
 		return ret;
 	/* Registering buffers pins them, which is what a short run waits for. */
-	io_bytes = open_io_bytes(p, !writes || !d->ops->zero,
-				 opts.max_io_bytes);
+	io_bytes =
+		open_io_bytes(p, !writes || !d->ops->zero, opts.max_io_bytes);
 	/* Verifying keeps what it expects behind what it reads. */
 	brim_align_up(io_bytes, BRIM__BUFFER_ALIGN, &slot_bytes);
 	slot_bytes *= writes ? 1 : 2;

@@ -165,16 +165,23 @@ describe("a format whose I/O fails", function()
     assert_same_image()
   end)
 
+  -- Some filesystems (tmpfs) have direct I/O in whole pages only, which is not what this plan keeps.
+  local function can_direct()
+    fresh()
+    local opened <close> = brim.device.open(target, { direct = true })
+    return opened and opened:info().align_bytes <= 512 or false
+  end
+
   it("is the same under io_uring #uring", function()
+    local run = { direct = can_direct() }
     for n = 1, calls do
       fresh()
-      local result, err = format(target, ("fault:at=%d,errno=EIO,inner=uring"):format(n),
-        { direct = true })
+      local result, err = format(target, ("fault:at=%d,errno=EIO,inner=uring"):format(n), run)
       assert_failed(result, err, "EIO", 5)
     end
     for n = 1, calls do
       fresh()
-      assert(format(target, ("fault:at=%d,short=4096,inner=uring"):format(n), { direct = true }))
+      assert(format(target, ("fault:at=%d,short=4096,inner=uring"):format(n), run))
       assert_same_image()
     end
     assert_nothing_open()

@@ -13,24 +13,24 @@
 static unsigned int tap_passed, tap_failed, tap_skipped;
 
 /* Reports one check; `why` (printf style) is printed when it failed. */
-#define ok(cond, name, ...)                                                 \
-	do {                                                                \
-		if (cond) {                                                 \
-			tap_passed++;                                       \
-			printf("ok %s\n", name);                            \
-		} else {                                                    \
-			tap_failed++;                                       \
-			printf("not ok %s: %s:%d: ", name, __FILE__,        \
-			       __LINE__);                                   \
-			printf(__VA_ARGS__);                                \
-			printf("\n");                                       \
-		}                                                           \
+#define ok(cond, name, ...)                                                    \
+	do {                                                                   \
+		if (cond) {                                                    \
+			tap_passed++;                                          \
+			printf("ok %s\n", name);                               \
+		} else {                                                       \
+			tap_failed++;                                          \
+			printf("not ok %s: %s:%d: ", name, __FILE__,           \
+			       __LINE__);                                      \
+			printf(__VA_ARGS__);                                   \
+			printf("\n");                                          \
+		}                                                              \
 	} while (0)
 
-#define skip(name, why)                                                     \
-	do {                                                                \
-		tap_skipped++;                                              \
-		printf("skip %s: %s\n", name, why);                         \
+#define skip(name, why)                                                        \
+	do {                                                                   \
+		tap_skipped++;                                                 \
+		printf("skip %s: %s\n", name, why);                            \
 	} while (0)
 
 static inline int tap_end(void)
