@@ -165,7 +165,7 @@ describe("a format whose I/O fails", function()
     assert_same_image()
   end)
 
-  -- Some filesystems (tmpfs) have direct I/O in whole pages only, which is not what this plan keeps.
+  -- Some filesystems (tmpfs) have direct I/O in whole pages only, which this plan does not keep.
   local function can_direct()
     fresh()
     local opened <close> = brim.device.open(target, { direct = true })
