@@ -15,14 +15,28 @@
 #define HEADER_BYTES 4096u
 
 static const struct brim_field fields[] = {
-	{ .name = "magic", .off_bytes = 0, .width_bytes = 4,
-	  .endian = BRIM_BIG, .count = 1, .value = 0x45424431 },
-	{ .name = "number", .off_bytes = 4, .width_bytes = 4,
-	  .endian = BRIM_BIG, .count = 1 },
-	{ .name = "crc", .off_bytes = 8, .width_bytes = 4,
-	  .endian = BRIM_LITTLE, .count = 1 },
-	{ .name = "slots", .off_bytes = 12, .width_bytes = 4,
-	  .endian = BRIM_BIG, .count = 1021, .value = -1 },
+	{ .name = "magic",
+	  .off_bytes = 0,
+	  .width_bytes = 4,
+	  .endian = BRIM_BIG,
+	  .count = 1,
+	  .value = 0x45424431 },
+	{ .name = "number",
+	  .off_bytes = 4,
+	  .width_bytes = 4,
+	  .endian = BRIM_BIG,
+	  .count = 1 },
+	{ .name = "crc",
+	  .off_bytes = 8,
+	  .width_bytes = 4,
+	  .endian = BRIM_LITTLE,
+	  .count = 1 },
+	{ .name = "slots",
+	  .off_bytes = 12,
+	  .width_bytes = 4,
+	  .endian = BRIM_BIG,
+	  .count = 1021,
+	  .value = -1 },
 };
 
 /* One header for each group, its number in it, a CRC32C over all of it. */
@@ -32,7 +46,8 @@ static int make_plan(struct brim_plan **plan, const struct brim_layout *header,
 	struct brim_stamp *stamp;
 	int ret;
 
-	ret = brim_plan_create(plan, "embed", (uint64_t)GROUPS * GROUP_BYTES, e);
+	ret = brim_plan_create(plan, "embed", (uint64_t)GROUPS * GROUP_BYTES,
+			       e);
 	if (ret < 0)
 		return ret;
 	ret = brim_stamp_create(&stamp, e);
@@ -79,14 +94,17 @@ static int run(const struct brim_plan *plan, struct brim_device *device,
 int main(int argc, char **argv)
 {
 	struct brim_layout_options lo = {
-		.struct_bytes = sizeof(lo), .name = "header",
-		.size_bytes = HEADER_BYTES, .checksum_field = "crc",
-		.checksum = { BRIM_CRC32C, 0xffffffff, 0xffffffff,
-			      BRIM_LITTLE } };
+		.struct_bytes = sizeof(lo),
+		.name = "header",
+		.size_bytes = HEADER_BYTES,
+		.checksum_field = "crc",
+		.checksum = { BRIM_CRC32C, 0xffffffff, 0xffffffff, BRIM_LITTLE }
+	};
 	struct brim_device_options dopt = {
 		.struct_bytes = sizeof(dopt),
 		.flags = BRIM_DEVICE_WRITE | BRIM_DEVICE_CREATE,
-		.min_size_bytes = (uint64_t)GROUPS * GROUP_BYTES };
+		.min_size_bytes = (uint64_t)GROUPS * GROUP_BYTES
+	};
 	struct brim_layout *header = NULL;
 	struct brim_device *device = NULL;
 	struct brim_plan *plan = NULL;
@@ -97,9 +115,8 @@ int main(int argc, char **argv)
 	if (ret == 0)
 		ret = make_plan(&plan, header, &e);
 	if (ret == 0)
-		ret = brim_device_open(&device,
-				       argc > 1 ? argv[1] : "embed.img", &dopt,
-				       &e);
+		ret = brim_device_open(
+			&device, argc > 1 ? argv[1] : "embed.img", &dopt, &e);
 	if (ret == 0)
 		ret = run(plan, device, BRIM_RUN_WRITE, &e);
 	if (ret == 0)

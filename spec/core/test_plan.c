@@ -21,13 +21,24 @@ static uint64_t rnd;
 struct model_stamp {
 	uint64_t first, count, off, stride;
 	uint32_t regions;
-	struct { uint64_t off; uint32_t len; uint8_t *bytes; } region[6];
+	struct {
+		uint64_t off;
+		uint32_t len;
+		uint8_t *bytes;
+	} region[6];
 	uint32_t ints;
-	struct { uint64_t off; uint32_t width; enum brim_endian endian;
-		 int64_t base, step; } value[32];
+	struct {
+		uint64_t off;
+		uint32_t width;
+		enum brim_endian endian;
+		int64_t base, step;
+	} value[32];
 	uint32_t sums;
-	struct { uint64_t off, from; uint32_t len;
-		 struct brim_checksum how; } sum[6];
+	struct {
+		uint64_t off, from;
+		uint32_t len;
+		struct brim_checksum how;
+	} sum[6];
 };
 
 static uint8_t draw[VOLUME], phase_seen[VOLUME];
@@ -50,10 +61,9 @@ static void model_draw(const struct model_stamp *m, uint64_t i, uint8_t *to)
 
 		memset(at, 0, 4);
 		brim__store(at, 4, m->sum[k].how.endian,
-			    brim_crc_portable(m->sum[k].how.kind,
-					      m->sum[k].how.seed,
-					      to + base + m->sum[k].from,
-					      m->sum[k].len) ^
+			    brim_crc_portable(
+				    m->sum[k].how.kind, m->sum[k].how.seed,
+				    to + base + m->sum[k].from, m->sum[k].len) ^
 				    m->sum[k].how.xor_out);
 	}
 }
@@ -77,7 +87,8 @@ static void model_region(struct model_stamp *m, struct brim_stamp *s,
 		struct brim_checksum how = {
 			tap_below(&rnd, 2) ? BRIM_CRC32C : BRIM_CRC32,
 			(uint32_t)tap_random(&rnd), (uint32_t)tap_random(&rnd),
-			tap_below(&rnd, 2) ? BRIM_BIG : BRIM_LITTLE };
+			tap_below(&rnd, 2) ? BRIM_BIG : BRIM_LITTLE
+		};
 
 		m->sum[m->sums].off = off + 4;
 		m->sum[m->sums].from = off;
@@ -102,12 +113,12 @@ static void model_region(struct model_stamp *m, struct brim_stamp *s,
 		}
 		m->value[m->ints].off = at;
 		m->value[m->ints].width = width;
-		m->value[m->ints].endian =
-			tap_below(&rnd, 2) ? BRIM_BIG : BRIM_LITTLE;
+		m->value[m->ints].endian = tap_below(&rnd, 2) ? BRIM_BIG
+							      : BRIM_LITTLE;
 		m->value[m->ints].base = base;
 		m->value[m->ints].step = step;
-		brim_stamp_set_int(s, at, width, m->value[m->ints].endian,
-				   base, step, "v", NULL);
+		brim_stamp_set_int(s, at, width, m->value[m->ints].endian, base,
+				   step, "v", NULL);
 		m->ints++;
 		at += width;
 	}
@@ -231,9 +242,9 @@ static struct brim_plan *random_plan(void)
 			uint64_t stride = span + tap_below(&rnd, 2) *
 							 tap_below(&rnd, 500);
 			uint64_t room = lane / stride;
-			uint64_t count = room > first ?
-						 1 + tap_below(&rnd,
-							       room - first) : 0;
+			uint64_t count =
+				room > first ? 1 + tap_below(&rnd, room - first)
+					     : 0;
 			uint64_t off = n * lane;
 
 			if (tap_below(&rnd, 3) == 0) {
@@ -344,9 +355,9 @@ static void test_damaged_images(void)
 			memcpy(copy, image, len);
 			copy[at] ^= (uint8_t)(1 + tap_below(&rnd, 255));
 			if (n % 2) {
-				brim__store(copy + 12, 4, BRIM_LITTLE,
-					    brim__image_crc(copy + 24,
-							    len - 24));
+				brim__store(
+					copy + 12, 4, BRIM_LITTLE,
+					brim__image_crc(copy + 24, len - 24));
 			} else if (n % 4) {
 				cut = (size_t)tap_below(&rnd, len);
 			}
@@ -470,8 +481,7 @@ static void test_save(void)
 	   e.msg);
 	ok(brim_image_save(p, path, &e) == 0, "saved over an image", "%s",
 	   e.msg);
-	ok(brim_image_load(&q, path, &e) == 0 &&
-		   !brim_plan_note(q, "cleared"),
+	ok(brim_image_load(&q, path, &e) == 0 && !brim_plan_note(q, "cleared"),
 	   "a cleared note does not come back", "%s", e.msg);
 	close(fd);
 	fd = open(path, O_WRONLY | O_TRUNC);
@@ -515,9 +525,8 @@ static void test_many(void)
 	ok(ret == 0 && t.groups == n - 1 && t.writes == 2 * (n - 1),
 	   "interleaved pieces of equal stride", "%s", e.msg);
 	brim_plan_read(p, stride * 8000000 + 8, 8, buf, NULL);
-	ok(brim__load(buf, 8, BRIM_BIG) == 5 + 3 * 8000000ull,
-	   "a read far out", "%llu",
-	   (unsigned long long)brim__load(buf, 8, BRIM_BIG));
+	ok(brim__load(buf, 8, BRIM_BIG) == 5 + 3 * 8000000ull, "a read far out",
+	   "%llu", (unsigned long long)brim__load(buf, 8, BRIM_BIG));
 	brim_plan_free(p);
 }
 
