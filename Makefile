@@ -121,17 +121,18 @@ public_headers := core/brim.h core/brim_overlay.h core/brim_plan.h core/brim_run
 
 .PHONY: all lib module exe plugin run test bench install install-module \
 	uninstall clean dist deps deps-test deps-fuzz lint format fuzz fuzz-built \
-	help spec-programs test-built run-built FORCE
+	help spec-programs test-built run-built oracles FORCE
 .DELETE_ON_ERROR:
 
 all: lib module exe plugin
 
 help:
 	@sed -n 's/^# \{0,1\}//; 2,7p' $(firstword $(MAKEFILE_LIST))
-	@echo 'Targets: all lib module exe plugin run test bench lint format'
+	@echo 'Targets: all lib module exe plugin run test bench lint format oracles'
 	@echo '         install install-module uninstall dist deps deps-test clean'
 	@echo 'Variables: CC CFLAGS LDFLAGS PREFIX DESTDIR LUA_CFLAGS LUA_LIBS'
 	@echo '           LUA_LMOD LUA_CMOD SAN=address,undefined GC=stress JOBS BUILD'
+	@echo '           RELEASES="trixie sid" (of Debian, whose tools `make oracles` fetches)'
 
 lib: $(lib_a) $B/libbrim.so
 module: $(module)
@@ -148,6 +149,7 @@ run-built: exe
 	$(exe) xfs-8eb
 
 test: deps-test
+	@timeout 150 bash spec/tools/oracles --once || true
 	+@$(sub_make) --no-print-directory test-built
 
 test-built: all spec-programs
@@ -167,6 +169,10 @@ deps-test:
 
 deps-fuzz:
 	@bash .ci/deps build fuzz
+
+# Other generations of the reference tools, for the tests to judge by too.
+oracles:
+	@bash spec/tools/oracles $(RELEASES)
 
 # --------------------------------------------------------------------- rules
 
