@@ -96,6 +96,7 @@ int brim__batch_open(struct brim__batch **out, struct brim_device *d,
 	b->eng.dev = d;
 	b->eng.queue_depth = o->queue_depth;
 	b->eng.threads = o->threads;
+	b->eng.is_cold = o->is_cold;
 	b->check = b->eng.check = o->check;
 	b->check_ctx = b->eng.check_ctx = o->check_ctx;
 	ret = batch_alloc(b, o->slot_bytes, e);

@@ -72,6 +72,14 @@ int brim__device_fit(struct brim_device *d, const struct brim_device_options *o,
 		     struct brim_err *e);
 
 /*
+ * Whether most of many reads, the i-th at off_bytes + stride_bytes * i, would
+ * wait for a disk: of a regular file that is read through the page cache and
+ * does not lie there. Looks at some of them.
+ */
+bool brim__device_is_cold(const struct brim_device *d, uint64_t off_bytes,
+			  uint64_t stride_bytes, uint64_t count);
+
+/*
  * Why a target must not be written: -EBUSY mounted, swap, held or looped;
  * -EEXIST it carries a signature; 0 it may. Messages call it `shown`.
  */

@@ -132,6 +132,7 @@ struct brim__engine {
 	struct brim_device *dev;
 	uint32_t queue_depth;
 	uint32_t threads; /* asked for; 0: what fits */
+	bool is_cold;     /* buffered, and it will read what is not there */
 	/* The slots' buffers: one allocation, for registration; may be NULL. */
 	uint8_t *arena;
 	uint32_t slot_bytes;
@@ -172,6 +173,7 @@ struct brim__batch_options {
 	uint32_t queue_depth;
 	uint32_t threads;
 	uint32_t slot_bytes;   /* buffer of each slot */
+	bool is_cold;          /* see brim__device_is_cold */
 	brim__check_fn *check; /* for every READ and WRITE; or NULL */
 	void *check_ctx;
 };

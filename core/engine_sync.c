@@ -156,7 +156,7 @@ static uint32_t sync_hands(const struct brim__engine *eng)
 		return BRIM__MIN(eng->threads, SYNC_THREADS_MAX);
 	if (info->kind == BRIM_KIND_NULL)
 		return 1;
-	if (info->is_direct)
+	if (info->is_direct || eng->is_cold)
 		return BRIM__MIN(eng->queue_depth, SYNC_WAITERS_MAX);
 	/* Buffered writers of one file take turns at its inode's lock. */
 	if (info->kind == BRIM_KIND_FILE && info->is_writable)
@@ -207,8 +207,8 @@ static int sync_init(struct brim__engine *eng, struct brim_err *e)
 		return brim__err(e, -ENOMEM, "open", "engine sync");
 	s->eng = eng;
 	/* More hands than CPUs are there to wait: the caller must not. */
-	s->helps = count == 1 ||
-		   (count <= cpu_count() && !eng->dev->info.is_direct);
+	s->helps = count == 1 || (count <= cpu_count() &&
+				  !eng->dev->info.is_direct && !eng->is_cold);
 	pthread_mutex_init(&s->lock, NULL);
 	pthread_cond_init(&s->work, NULL);
 	pthread_cond_init(&s->news, NULL);

@@ -75,7 +75,7 @@ static int run_alloc(struct brim_run *r, const struct brim_run_options *o)
 }
 
 int brim__run_create(struct brim_run **out, const struct brim__run_ops *ops,
-		     struct brim_device *d, uint32_t slot_bytes,
+		     struct brim_device *d, uint32_t slot_bytes, bool is_cold,
 		     const struct brim_run_options *o, struct brim_err *e)
 {
 	struct brim__batch_options bo = {
@@ -83,6 +83,7 @@ int brim__run_create(struct brim_run **out, const struct brim__run_ops *ops,
 		.queue_depth = o->queue_depth,
 		.threads = o->threads,
 		.slot_bytes = slot_bytes,
+		.is_cold = is_cold,
 		.check = ops->check,
 	};
 	struct brim_run *r;

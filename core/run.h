@@ -83,10 +83,11 @@ int brim__run_options(struct brim_run_options *out,
 		      const struct brim_device *d, struct brim_err *e);
 /*
  * A run without a source yet: batch, slots, mismatches. Each slot's buffer is
- * slot_bytes long. On failure nothing is left.
+ * slot_bytes long; is_cold: what will be read is on the disk only. On failure
+ * nothing is left.
  */
 int brim__run_create(struct brim_run **out, const struct brim__run_ops *ops,
-		     struct brim_device *d, uint32_t slot_bytes,
+		     struct brim_device *d, uint32_t slot_bytes, bool is_cold,
 		     const struct brim_run_options *o, struct brim_err *e);
 /* Counts a mismatch and keeps it if it is among the first; any thread. */
 void brim__run_mismatch(struct brim_run *r, const struct brim_mismatch *m);

@@ -163,6 +163,24 @@ static uint32_t open_io_bytes(const struct brim_plan *p, bool carries_zeros,
 	return (uint32_t)BRIM__MIN(largest, max_io_bytes);
 }
 
+/* Whether the plan's largest piece would have to be read from a disk. */
+static bool open_is_cold(const struct brim_plan *p, const struct brim_device *d)
+{
+	const struct brim__piece *most = NULL;
+	size_t i;
+
+	for (i = 0; i < p->piece_count; i++)
+		if (!p->pieces[i].is_zero &&
+		    (!most || p->pieces[i].count > most->count))
+			most = &p->pieces[i];
+	return most &&
+	       brim__device_is_cold(d,
+				    most->off_bytes +
+					    most->stride_bytes * most->first +
+					    brim__stamp_begin(most->stamp),
+				    most->stride_bytes, most->count);
+}
+
 int brim_run_open(struct brim_run **out, const struct brim_plan *p,
 		  struct brim_device *d, enum brim_run_mode mode,
 		  const struct brim_run_options *o, struct brim_err *e)
@@ -188,9 +206,9 @@ int brim_run_open(struct brim_run **out, const struct brim_plan *p,
 	/* Verifying keeps what it expects behind what it reads. */
 	brim_align_up(io_bytes, BRIM__BUFFER_ALIGN, &slot_bytes);
 	slot_bytes *= writes ? 1 : 2;
-	ret = brim__run_create(out,
-			       writes ? &brim__run_write : &brim__run_verify, d,
-			       (uint32_t)slot_bytes, &opts, e);
+	ret = brim__run_create(
+		out, writes ? &brim__run_write : &brim__run_verify, d,
+		(uint32_t)slot_bytes, !writes && open_is_cold(p, d), &opts, e);
 	if (ret < 0)
 		return ret;
 	brim__plan_hold(p);

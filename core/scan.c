@@ -425,8 +425,13 @@ int brim_scan_open(struct brim_run **out, const struct brim_scan *s,
 	per_io = scan_per_io(s, g, opts.max_io_bytes);
 	/* Room for reading from and to the device's boundaries. */
 	slot_bytes = g->stride_bytes * (per_io - 1) + span + 2 * align;
-	ret = brim__run_create(&r, &scan_ops, d, (uint32_t)slot_bytes, &opts,
-			       e);
+	ret = brim__run_create(
+		&r, &scan_ops, d, (uint32_t)slot_bytes,
+		brim__device_is_cold(d,
+				     g->off_bytes + s->from_bytes +
+					     g->stride_bytes * g->first,
+				     g->stride_bytes, g->count),
+		&opts, e);
 	if (ret < 0)
 		return ret;
 	r->scan = scan_hold(s);

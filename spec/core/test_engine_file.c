@@ -2,11 +2,13 @@
 /*
  * test_engine_file.c: the engines on a real file: io_uring and the threads do
  * the same, with registered buffers and without, buffered and direct; what
- * "auto" picks, also where io_uring is forbidden (a seccomp filter in a child).
+ * "auto" picks, for files in the page cache and not, and where io_uring is
+ * forbidden (a seccomp filter in a child).
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/filter.h>
+#include <linux/magic.h>
 #include <linux/seccomp.h>
 #include <stddef.h>
 #include <stdbool.h>
@@ -14,6 +16,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -244,6 +247,61 @@ static void test_auto(void)
 	brim_device_close(d);
 }
 
+/* Batches of cold files read right, with the engine that waits best. */
+static void test_cold_engine(struct brim_device *d, const char *engine,
+			     const char *expected)
+{
+	struct brim__batch_options o = {
+		.engine = engine,
+		.queue_depth = 16,
+		.slot_bytes = SLOT,
+		.is_cold = true,
+	};
+	struct brim_err e = { 0 };
+	struct brim__batch *b;
+
+	brim__batch_open(&b, d, &o, &e);
+	ok(b && !strcmp(brim__batch_engine(b), expected),
+	   "cold: the engine picked", "%s", e.msg);
+	ok(b && run_pieces(b, BRIM__READ, &e) == (int)IOS,
+	   "cold: all read right", "%s: %s", expected, e.msg);
+	brim__batch_close(b);
+}
+
+/* As many reads as are worth a ring; of these here, some twice. */
+#define READS 256u
+
+static void test_cold(void)
+{
+	struct brim_device *d = open_file(BRIM_DEVICE_BUFFERED);
+	struct brim__batch *b;
+	struct brim_err e;
+	struct statfs fs;
+
+	b = open_batch(d, "sync", 0, 16, &e);
+	ok(b && run_pieces(b, BRIM__WRITE, &e) == (int)IOS, "cold: written",
+	   "%s", e.msg);
+	brim__batch_close(b);
+	ok(!brim__device_is_cold(d, 0, SIZE / READS, READS), "cold: not yet",
+	   "%s", path);
+	test_cold_engine(d, "auto", has_uring ? "uring" : "sync");
+	test_cold_engine(d, "sync", "sync");
+	fdatasync(d->fd);
+	posix_fadvise(d->fd, 0, 0, POSIX_FADV_DONTNEED);
+	if (fstatfs(d->fd, &fs) == 0 && fs.f_type == TMPFS_MAGIC) {
+		skip("cold: dropped", "tmpfs is never cold");
+	} else {
+		ok(!brim__device_is_cold(d, 0, SIZE / READS, READS - 1),
+		   "cold: too few to matter", "%s", path);
+		ok(brim__device_is_cold(d, 0, SIZE / READS, READS),
+		   "cold: dropped", "%s", path);
+	}
+	d->info.is_direct = 1;
+	ok(!brim__device_is_cold(d, 0, SIZE / READS, READS),
+	   "cold: direct I/O has no cache", "%s", path);
+	brim_device_close(d);
+}
+
 static void test_uring(void)
 {
 	if (!has_uring) {
@@ -282,6 +340,7 @@ int main(void)
 	test_engine("sync", BRIM_DEVICE_BUFFERED, "sync: buffered");
 	test_engine("sync", BRIM_DEVICE_DIRECT, "sync: direct");
 	test_auto();
+	test_cold();
 	test_uring();
 	unlink(path);
 	return tap_end();
