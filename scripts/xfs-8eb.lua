@@ -37,7 +37,8 @@ local function run(a, ctx)
     return nil, mkfs.usage(refused, { ["-d size"] = "--size", ["-m uuid"] = "--uuid" })
   elseif ctx.dry_run then
     local p <close> = assert(brim.xfs.format(format))
-    return { text = brim.xfs.text(p.geometry, target) .. tostring(p) }
+    return { geometry = p.geometry, plan = p:totals(),
+      text = brim.xfs.text(p.geometry, target) .. tostring(p) }
   end
   local written, why = mkfs.format(target, { format = format, force = a.force, create = true,
     discard = true, run = ctx.run_opts,

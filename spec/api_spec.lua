@@ -92,6 +92,13 @@ describe("documentation", function()
     report(missing)
   end)
 
+  it("is found by help for methods by module, and for functions before modules", function()
+    assert.truthy(help.text("plan:each"):find("^Plan:each%(count, trace, o%)"))
+    assert.truthy(help.text("brim.xfs.format"):find("^brim%.xfs%.format%(o%)"))
+    assert.truthy(help.text("brim.plan"):find("brim.plan:write  Write the plan", 1, true))
+    assert.is_nil(help.text("plan:nothing"))
+  end)
+
   it("is found by help for every function that require 'brim' reaches", function()
     local missing, seen = {}, {}
     local function walk(name, t)

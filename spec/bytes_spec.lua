@@ -23,6 +23,15 @@ describe("brim.bytes", function()
     assert.equal("4097", bytes.format(4097))
   end)
 
+  it("says for people what a size is about", function()
+    local cases = { [0] = "0", [512] = "512", [28 << 10] = "28 KiB", [2038 << 20] = "2038 MiB",
+      [1073741820 << 10] = "1024.0 GiB", [201302073 << 10] = "192.0 GiB",
+      [8191 << 50] = "8191 PiB", [1234567890] = "1.1 GiB", [math.maxinteger] = "8.0 EiB" }
+    for n, text in pairs(cases) do
+      assert.equal(text, bytes.about(n))
+    end
+  end)
+
   it("refuses everything else with its reason", function()
     local cases = { "", "k", "1PB", "1.5g", "1e3", "-1", "+1", " 1", "1 ", "1x", "0x10", "8e",
       "9223372036854775808", "8192p", "1kk", "1\0", -1, math.mininteger, 0.5, 2.0 ^ 53 + 2, 1 / 0,

@@ -32,6 +32,12 @@ describe("completion", function()
     assert.is_true(#repl.complete("", env) > 10)
   end)
 
+  it("offers what begins with _ only to those who type it", function()
+    local names = { _hidden = 1, shown = 2 }
+    assert.is_nil((" " .. table.concat(repl.complete("", names), " ")):find(" _", 1, true))
+    assert.same({ "_hidden" }, (repl.complete("_h", names)))
+  end)
+
   it("runs nothing but __index of known chains, and survives those that raise", function()
     local bad = setmetatable({}, { __index = function() error("no") end })
     assert.same({}, (repl.complete("bad.x.", { bad = bad })))

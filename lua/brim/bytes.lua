@@ -1,4 +1,4 @@
--- brim.bytes: sizes in bytes (STYLE B6): reads "8191p", writes "8191 PiB"; checked arithmetic. The
+-- brim.bytes: sizes in bytes: reads "8191p", writes "8191 PiB"; checked arithmetic. The
 -- parser is the core's. Called by option checking and by whoever prints sizes. Powers of 1024,
 -- always.
 local core = require "brim.core"
@@ -46,6 +46,25 @@ end
 ---@return string
 function M.format(n_bytes)
   return core.format_bytes(n_bytes)
+end
+
+---Format a size for people: exact where that is short, else with one decimal: "512", "28 KiB",
+---"192.0 GiB".
+---@param n_bytes integer at least 0
+---@return string
+function M.about(n_bytes)
+  local exact = core.format_bytes(n_bytes)
+  if #exact <= #"9999 KiB" then
+    return exact
+  end
+  local log2 = 0
+  while n_bytes >> log2 >= 10240 and log2 < 60 do
+    log2 = log2 + 10
+  end
+  if n_bytes >> log2 >= 1024 and log2 < 60 then
+    log2 = log2 + 10
+  end
+  return ("%.1f %siB"):format(n_bytes / (1 << log2), ("KMGTPE"):sub(log2 // 10, log2 // 10))
 end
 
 ---Add two sizes; nil when the sum does not fit into 63 bits.

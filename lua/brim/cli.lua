@@ -91,7 +91,7 @@ end
 -- ---------------------------------------------------------------------- errors
 
 -- The line for people and the exit status of what was raised or returned. A message of the form
--- "where: brim.module: why" is a wrong option (STYLE B7): bad input, whose place in the code is
+-- "where: brim.module: why" is a wrong option: bad input, whose place in the code is
 -- noise.
 local function judge(err)
   if core.interrupted() then
@@ -196,16 +196,27 @@ local function merged(o, defaults)
   return out
 end
 
+-- A recipe that reads its own words may have another use for both, but hardly for --help alone.
+local function wants_help(r, words)
+  if r.raw_args then
+    return #words == 1 and words[1] == "--help"
+  end
+  for _, word in ipairs(words) do
+    if word == "--" then
+      return false
+    elseif word == "--help" or word == "-h" then
+      return true
+    end
+  end
+  return false
+end
+
 local function run_recipe(r, words, o)
   local who = "brim " .. r.name
   o = merged(o, r.defaults)
-  for _, word in ipairs(r.raw_args and {} or words) do
-    if word == "--" then
-      break
-    elseif word == "--help" or word == "-h" then
-      io.stdout:write(recipe.help(r))
-      return OK
-    end
+  if wants_help(r, words) then
+    io.stdout:write(recipe.help(r))
+    return OK
   end
   local a, why = recipe.parse(r, words)
   if not a then
@@ -221,6 +232,9 @@ local function run_recipe(r, words, o)
   if not ok then
     return fail(who, result, o, trace)
   elseif result == nil and err ~= nil then
+    if errors.is(err) and r.raw_args then
+      err.message = err.message .. M.own_option_hint(err.message, r.name)
+    end
     return fail(who, err, o)
   end
   return show_result(result, ctx, started_s)
@@ -231,7 +245,8 @@ end
 ---@param name string of the recipe
 ---@return string hint empty where it does not apply
 function M.own_option_hint(why, name)
-  local word = why:match("^unknown option '(%-%-[%w-]+)")
+  local word = why:match("unknown option '(%-%-[%w-]+)")
+    or why:match("^(%-%-[%w-]+): unknown option")
   for _, entry in ipairs(opts.entries(OPTIONS)) do
     if word == entry.flag then
       return ("; brim's own options come before the name: brim %s %s ..."):format(word, name)

@@ -1,4 +1,4 @@
--- brim.engine: what every run takes about how its I/O is done, as one schema (STYLE B7). Called by
+-- brim.engine: what every run takes about how its I/O is done, as one schema. Called by
 -- plan, scan and the command line, so that all three accept and refuse the same. Pure data.
 local opts = require "brim.opts"
 

@@ -1,4 +1,4 @@
--- brim.error: what "the world said no" looks like (STYLE B4, class 2): a table with code, errno,
+-- brim.error: what "the world said no" looks like: a table with code, errno,
 -- op, path, offset_bytes, message, cause. C makes the same objects; both share one metatable. Marks
 -- two kinds for whoever runs recipes: `usage` (bad input, exit 2), `skip` (exit 77).
 local M = {}

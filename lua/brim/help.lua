@@ -119,6 +119,28 @@ function M.summary(doc)
   return prose:match("^(.-)[.:] ") or prose:match("^(.-)[.:]?$")
 end
 
+-- Docs of methods that a module defines in Lua on its classes: each -> { doc, signature }.
+local function methods_in(text)
+  local found = {}
+  local lines = split_lines(text or "")
+  for at, line in ipairs(lines) do
+    local class, name = line:match("^function ([%w_]+)[:.]([%w_]+)%(")
+    if class and class ~= "M" and not name:find("^_") then
+      found[name] = entry(lines, at)
+    end
+  end
+  return found
+end
+
+local function sorted(t)
+  local keys = {}
+  for key in pairs(t) do
+    keys[#keys + 1] = key
+  end
+  table.sort(keys)
+  return keys
+end
+
 -- The comment at the top of a module and the first sentences of what it holds.
 local function of_module(name, module)
   local text = module_text(name)
@@ -130,15 +152,19 @@ local function of_module(name, module)
     end
     lines[#lines + 1] = comment
   end
-  local keys = {}
+  local functions = {}
   for key, value in next, module do
-    keys[#keys + 1] = type(key) == "string" and not key:find("^_") and type(value) == "function"
-      and key or nil
+    if type(key) == "string" and not key:find("^_") and type(value) == "function" then
+      functions[key] = value
+    end
   end
-  table.sort(keys)
-  for _, key in ipairs(keys) do
-    local doc = of_function(module[key])
+  for _, key in ipairs(sorted(functions)) do
+    local doc = of_function(functions[key])
     lines[#lines + 1] = ("  %s.%s  %s"):format(name, key, doc and M.summary(doc.doc) or "")
+  end
+  local methods = methods_in(text)
+  for _, key in ipairs(sorted(methods)) do
+    lines[#lines + 1] = ("  %s:%s  %s"):format(name, key, M.summary(methods[key].doc))
   end
   return #lines > 0 and { doc = table.concat(lines, "\n"), signature = name }
 end
@@ -159,12 +185,7 @@ end
 local function of_handle(mt)
   local class = meta_entries()[mt.__name:match("[%w_]+$")]
   local lines = { class and class.doc or mt.__name }
-  local names = {}
-  for name in pairs(M.methods(mt)) do
-    names[#names + 1] = name
-  end
-  table.sort(names)
-  for _, name in ipairs(names) do
+  for _, name in ipairs(sorted(M.methods(mt))) do
     local doc = M.method(mt.__name, name)
     lines[#lines + 1] = ("  :%s  %s"):format(name, doc and M.summary(doc.doc) or "")
   end
@@ -202,20 +223,23 @@ function M.of(v)
   end
 end
 
--- The value a dotted name stands for, requiring modules on the way.
+-- The value a dotted name stands for, requiring modules on the way. A function of a module comes
+-- before a module of the same name: brim.xfs.format is what scripts call.
 local function resolve(name)
+  local parent, key = name:match("^(.+)[.]([^.]+)$")
+  local holder = parent and resolve(parent)
+  local v = type(holder) == "table" and holder[key] or nil
+  if type(v) == "function" then
+    return v
+  end
   local ok, module = pcall(require, name)
-  if ok then
-    return module
-  end
-  local parent, key = name:match("^(.+)[.:]([^.:]+)$")
-  if not parent then
-    return nil
-  end
-  local v = resolve(parent)
-  if type(v) == "table" then
-    return v[key]
-  end
+  return ok and module or v
+end
+
+-- plan:each -> the doc of a method that the module defines.
+local function method_of_module(name)
+  local module, key = name:match("^(.+):([%w_]+)$")
+  return module and methods_in(module_text(module))[key]
 end
 
 ---Write the help on something: a value, or the name of one ("brim.xfs.format").
@@ -226,7 +250,8 @@ function M.text(what)
   if type(what) == "string" then
     local name = what:find("^brim") and what or "brim." .. what
     local v = resolve(name)
-    found = v ~= nil and M.of(v) or meta_entries()[what:gsub("^brim%.", ""):gsub(":", ".")]
+    found = v ~= nil and M.of(v) or method_of_module(name)
+      or meta_entries()[what:gsub("^brim%.", ""):gsub(":", ".")]
   else
     found = M.of(what)
   end

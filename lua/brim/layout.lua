@@ -128,9 +128,13 @@ local function declare(self, def)
 end
 
 ---Declare a structure: struct(name, { size_bytes =, endian =, crc32c = "field" or checksum = {...},
----extensible =, doc = }) { fields... }. Each field is { offset, type, name, value =, unit =, doc =
----}. `extensible` ones may be placed larger (a header whose checksum covers a sector or block).
----Raises where fields overlap, leave gaps or do not add up to the size.
+---extensible =, doc = }) { fields... }. Each field is { offset, type, name, value =, magic =,
+---unit =, doc = }. Types: "u8" "u16" "u32" "u64", with "le" or "be" for another byte order than
+---`endian` and "[n]" for an array ("[]": as many as fit, last field only); "char[n]" (text, padded
+---with zeros), "bytes[n]", "uuid", another layout, layout:array(n). `value` is what the field holds
+---unless told otherwise; `magic` is one that scans insist on. `extensible` structures may be placed
+---larger (a header whose checksum covers a sector or block). Raises where fields overlap, leave
+---gaps or do not add up to the size.
 ---@param name string
 ---@param def table
 ---@return fun(fields: table[]): brim.Layout

@@ -1,4 +1,4 @@
--- brim.opts: option tables (STYLE B7). One schema, a table of data, is shared by checking, the
+-- brim.opts: option tables. One schema, a table of data, is shared by checking, the
 -- command line, help and documentation. Called by every public function that takes options. Two
 -- forms: { name = { type = ... } }, and the list form { { "--name", type = ... }, ... }, whose
 -- order is the order of help and where a name without dashes is a positional argument.

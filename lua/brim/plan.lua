@@ -360,26 +360,32 @@ local function explain_regions(regions)
   return table.concat(words, ", ", 1, math.min(#words, 12)) .. (#words > 12 and ", ..." or "")
 end
 
+-- An offset, exact, and where that is long what it is about.
+local function place_of(off_bytes)
+  local exact, about = bytes.format(off_bytes), bytes.about(off_bytes)
+  return exact == about and exact or ("%s (%s)"):format(exact, about)
+end
+
 local function explain_piece(p)
   if p.is_zero then
-    return ("    zeros  %-18s %s at %s"):format(p.name, bytes.format(p.len_bytes),
-      bytes.format(p.off_bytes))
+    return ("    zeros   %-17s %s at %s"):format(p.name, bytes.about(p.len_bytes),
+      place_of(p.off_bytes))
   end
   local laid = p.count - p.hidden
   local place = p.count == 1
-    and ("at %s"):format(bytes.format(p.off_bytes + p.stride_bytes * p.first
+    and ("at %s"):format(place_of(p.off_bytes + p.stride_bytes * p.first
       + p.regions[1].off_bytes))
     or ("%d .. %d, one every %s%s"):format(p.first, p.first + p.count - 1,
-      bytes.format(p.stride_bytes),
+      place_of(p.stride_bytes),
       p.hidden > 0 and (", %d of them laid below"):format(p.hidden) or "")
   return ("    %-7d %-17s %s: %s in %d I/O%s, %s"):format(laid, p.name, place,
-    bytes.format(p.len_bytes), p.extents, p.extents == 1 and "" or "s", explain_regions(p.regions))
+    bytes.about(p.len_bytes), p.extents, p.extents == 1 and "" or "s", explain_regions(p.regions))
 end
 
 local function explain_all(self, t)
   local lines = { ("plan '%s': %s, %d groups, %d writes of %s in all, %s zeroed"):format(self.name,
-    bytes.format(self.size_bytes), t.groups, t.writes, bytes.format(t.write_bytes),
-    bytes.format(t.zero_bytes)) }
+    bytes.format(self.size_bytes), t.groups, t.writes, bytes.about(t.write_bytes),
+    bytes.about(t.zero_bytes)) }
   local phase
   for _, p in ipairs(self:pieces()) do
     if p.phase ~= phase then

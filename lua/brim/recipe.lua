@@ -1,4 +1,4 @@
--- brim.recipe: what a script under scripts/ is (STYLE B9): a checked table with a schema of
+-- brim.recipe: what a script under scripts/ is: a checked table with a schema of
 -- arguments and a run function. Finds recipes by name, parses their command lines, writes their
 -- help. Called by the command line; the REPL and the specs use the same objects.
 local opts = require "brim.opts"

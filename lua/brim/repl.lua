@@ -69,6 +69,10 @@ function M.complete(line, env)
   local parent, separator, prefix = chain:match("^(.*)([.:])([^.:]*)$")
   local words, seen = {}, {}
   local function add(key, value)
+    -- Metamethods and what is private are not offered unless somebody began to type them.
+    if key:find("^_") and not (prefix or chain):find("^_") then
+      return
+    end
     if key:sub(1, #(prefix or chain)) == (prefix or chain) and not seen[key]
       and not (separator == ":" and type(value) ~= "function") then
       seen[key] = true
