@@ -103,9 +103,9 @@ lib_obj := $(lib_src:core/%.c=$B/core/%.o)
 lua_obj := $(lua_side:core/%.c=$B/core/%.o)
 main_obj := $(if $(wildcard core/main.c),$B/core/main.o $B/embedded.o)
 
-lua_src := $(shell find lua/brim -name '*.lua' ! -name '_meta.lua' | LC_ALL=C sort)
+lua_src := $(shell find lua/brim -name '*.lua' | LC_ALL=C sort)
 scripts := $(sort $(wildcard scripts/*.lua))
-embedded := $(lua_src) lua/brim/_meta.lua $(scripts)
+embedded := $(lua_src) $(scripts)
 
 spec_c := $(wildcard spec/core/*.c)
 spec_bin := $(spec_c:spec/core/%.c=$B/spec/%)

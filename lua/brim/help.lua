@@ -1,5 +1,5 @@
 -- brim.help: finds the doc comment of anything public: modules, functions of Lua and C, methods of
--- handles, recipes. The comments in the sources are the only manual; C is described in _meta.lua.
+-- handles, recipes. The comments in the sources are the only manual; C is described in _meta/.
 -- Called by the REPL's help(x), by `brim help` and by the spec that wants everything documented.
 local M = {}
 
@@ -57,15 +57,11 @@ local function entry(lines, at)
   return doc and { doc = doc, signature = signature(lines[at]) }
 end
 
--- Declarations of C functions: name -> { doc, signature }, from _meta.lua, read once.
+-- Declarations of C functions: name -> { doc, signature }, from _meta/, read once.
 local meta
 
-local function meta_entries()
-  if meta then
-    return meta
-  end
-  meta = {}
-  local lines = split_lines(module_text("brim._meta") or "")
+local function read_meta(text)
+  local lines = split_lines(text)
   for at, line in ipairs(lines) do
     local name = line:match("^function ([%w_.:]+)") or line:match("^([%w_]+%.[%w_.]+) = ")
     if name then
@@ -73,7 +69,17 @@ local function meta_entries()
     end
     local object = line:match("^local ([%w_]+) = {}")
     if object then
-      meta[object] = entry(lines, at)
+      -- Files that add functions to an object say nothing of it.
+      meta[object] = meta[object] or entry(lines, at)
+    end
+  end
+end
+
+local function meta_entries()
+  if not meta then
+    meta = {}
+    for part in (module_text("brim._meta") or ""):gmatch('require "([%w_.]+)"') do
+      read_meta(module_text(part) or "")
     end
   end
   return meta

@@ -1,0 +1,74 @@
+---@meta
+-- brim._meta.core: what brim.core has beside the ways to make handles, as C gives them to Lua.
+
+---What the process, the terminal and the build are like; sizes; the ways to make handles.
+local core = {}
+
+---Parse the text of a size: "4096", "8191p", "7EiB".
+---@param text string
+---@return integer? n_bytes
+---@return brim.Error? err
+function core.parse_bytes(text) end
+
+---Format a size with the largest suffix that keeps it exact.
+---@param n_bytes integer
+---@return string
+function core.format_bytes(n_bytes) end
+
+---Add two integers; nil on overflow.
+---@param a integer
+---@param b integer
+---@return integer? sum
+function core.add(a, b) end
+
+---Multiply two integers; nil on overflow.
+---@param a integer
+---@param b integer
+---@return integer? product
+function core.mul(a, b) end
+
+---Read what this process has used so far: user_cpu_s, system_cpu_s, peak_rss_bytes.
+---@return { user_cpu_s: number, system_cpu_s: number, peak_rss_bytes: integer }
+function core.process_usage() end
+
+---Read a clock that only goes forward, in seconds.
+---@return number
+function core.monotonic_s() end
+
+---Read the time of day: nanoseconds since 1970.
+---@return integer
+function core.time_ns() end
+
+---Is a file descriptor a terminal?
+---@param fd integer
+---@return boolean
+function core.isatty(fd) end
+
+---Get the width of the terminal at a file descriptor; 80 where it does not say.
+---@param fd integer
+---@return integer
+function core.columns(fd) end
+
+---Does the process have root's effective user id?
+---@return boolean
+function core.is_root() end
+
+---Has SIGINT come since the last clear_interrupt? Only the `brim` executable listens to it.
+---@return boolean
+function core.interrupted() end
+
+---Forget an interrupt.
+function core.clear_interrupt() end
+
+---Ask the kernel whether this process may use io_uring.
+---@return true? ok
+---@return string? why
+function core.probe_uring() end
+
+---Count the handles that are open.
+---@return integer
+function core.open_handles() end
+
+---Make a random UUID: 16 bytes.
+---@return string
+function core.uuid_generate() end
