@@ -149,9 +149,10 @@ enum brim_op_kind {
 
 struct brim_op {
 	enum brim_op_kind kind;
-	uint64_t index;        /* within the stream, from 0 */
-	struct brim_file file; /* as it is afterwards; DELETE: as it was */
-	uint64_t off_bytes;    /* what is written; TRUNCATE: the new size */
+	uint64_t index;          /* within the stream, from 0 */
+	struct brim_file file;   /* as it is afterwards; DELETE: as it was */
+	struct brim_file before; /* as it was, where there was one */
+	uint64_t off_bytes;      /* what is written; TRUNCATE: the new size */
 	uint64_t len_bytes;
 	int dir_level; /* MKDIR: of the file's path, 0 the stream's own */
 };
@@ -192,10 +193,14 @@ BRIM_API int brim_stream_phase(struct brim_stream *s,
 /* The next operation: 0, or -ENOMEM. It never ends. */
 BRIM_API int brim_stream_next(struct brim_stream *s, struct brim_op *out,
 			      struct brim_err *e);
+/* For brim_stream_fail: nothing of the operation was done. */
+#define BRIM_FILE_AS_BEFORE (UINT64_MAX - 1)
 /*
  * The world refused the operation: the file stands with size_bytes of what it
- * should have (UINT64_MAX: it does not exist). Later operations take it as it
- * is then.
+ * should have (UINT64_MAX: it does not exist; BRIM_FILE_AS_BEFORE: it is as
+ * op->before). Operations that come next take it as it is then. Others may have
+ * been handed out since; where two on the same file are told, the younger one
+ * comes first.
  */
 BRIM_API int brim_stream_fail(struct brim_stream *s, const struct brim_op *op,
 			      uint64_t size_bytes, struct brim_err *e);
@@ -264,7 +269,10 @@ struct brim_fill_failure {
 	uint32_t id;
 	const char *call;    /* "open", "write", "close", "fsync", ... */
 	int error;           /* errno */
-	uint64_t size_bytes; /* the file stands with; UINT64_MAX: not there */
+	uint64_t size_bytes; /* as brim_stream_fail takes it */
+	/* The stream was told before it handed out the operation with this
+	 * index: others were in flight. */
+	uint64_t told_index;
 };
 
 struct brim_fill;
@@ -288,8 +296,10 @@ BRIM_API int brim_fill_grant(struct brim_fill *f, uint64_t ops, uint64_t bytes,
 			     struct brim_err *e);
 /*
  * Brings a stream forward as if `ops` operations had been carried out, without
- * doing anything: for resuming. Only while nothing is granted. fail tells what
- * an earlier run was refused.
+ * doing anything: for resuming. Only while nothing is granted. What an earlier
+ * run was refused is told beforehand: each failure before replay passes its
+ * index, in any order (else -EINVAL); replay takes it into account where that
+ * run did.
  */
 BRIM_API int brim_fill_replay(struct brim_fill *f, uint32_t stream,
 			      uint64_t ops, struct brim_err *e);
