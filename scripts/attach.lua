@@ -36,6 +36,10 @@ local function run(a, ctx)
     return look and { text = ("would attach %s (%s)"):format(look.target,
       brim.bytes.format(look.size_bytes)) }, err
   end
+  local advice = a.mount and require("brim.xfs.advice").mount(a.target)
+  if advice then
+    ctx.log("brim attach: %s", advice)
+  end
   local loop = nil
   if a.no_loop then
     loop = false
@@ -55,7 +59,8 @@ return brim.recipe {
   details = "Uses nbdkit and nbdfuse; loop device and mount need root. 'brim detach' undoes it.",
   args = {
     { "target", type = "path", required = false, doc = "an image, a file or a device" },
-    { "--overlay", type = "path", doc = "file that takes what is written; made when missing" },
+    { "--overlay", type = "path",
+      doc = "file that takes what is written; default for an image: TARGET.overlay" },
     { "--mount", type = "path", doc = "mount it at this directory, made when missing" },
     { "--mount-options", type = "string", doc = "as for mount -o" },
     { "--readonly", type = "bool", doc = "nothing is written" },

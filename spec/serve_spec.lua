@@ -288,6 +288,32 @@ describe("brim attach #root", function()
     is_gone(a)
   end)
 
+  with_tools("writes to an overlay beside an image unless told otherwise", function()
+    local x = image("2g")
+    local before = helper.read(x)
+    local a = attach(x)
+    assert.equal(x .. ".overlay", a.overlay)
+    helper.must("mkfs.ext4 -q -F %s", a.file)
+    helper.must("%s detach %s", env, a.file)
+    assert.equal(before, helper.read(x))
+    assert.is_nil(attach("%s --readonly", x).overlay)
+    helper.must("%s detach %s", env, x)
+    a = attach(x)
+    assert.equal("ext4\n", helper.must("blkid -p -s TYPE -o value %s", a.file))
+    helper.must("%s detach %s", env, a.file)
+  end)
+
+  it("knows which filesystems take the kernel long to mount", function()
+    local advice = require "brim.xfs.advice"
+    local slow, quick = helper.path(), helper.path()
+    helper.must("%s mkfs.xfs -q -d size=8191p %s.brim", env, slow)
+    helper.must("%s mkfs.xfs -q -d size=8191p -m finobt=0,reflink=0 %s.brim", env, quick)
+    assert.matches("all 8387585 groups.*%(finobt, reflink%): about %d+ minutes",
+      advice.mount(slow .. ".brim"))
+    assert.is_nil(advice.mount(quick .. ".brim"))
+    assert.is_nil(advice.mount "README.md")
+  end)
+
   with_tools("holds a fio with random writes, killed and opened again", function()
     if not helper.has "fio" then
       return "fio is not installed"

@@ -3,6 +3,7 @@
 -- before the next step is taken, so that detach can undo whatever is there, also after a crash.
 -- Called by the recipes attach and detach.
 local core = require "brim.core"
+local device = require "brim.device"
 local errors = require "brim.error"
 local json = require "brim.json"
 local opts = require "brim.opts"
@@ -405,8 +406,18 @@ local function check(o)
   return true
 end
 
+-- An image is never written to itself: without an overlay named, one beside it takes what is
+-- written.
+local function with_overlay(target, o)
+  local plain <close> = device.open(target)
+  if plain and plain:info().kind == "image" and not o.overlay and not o.readonly then
+    o.overlay = target .. ".overlay"
+  end
+  return o
+end
+
 ---Attach a target: as a file, for root as a loop device, with `mount` also mounted. What fails half
----way is undone.
+---way is undone. What is written to an image goes to `overlay`, by default TARGET.overlay.
 ---@param target string
 ---@param o? brim.AttachOpts
 ---@return brim.Attachment? attachment
@@ -417,7 +428,7 @@ function M.attach(target, o)
   if not ok then
     return nil, err
   end
-  o.look, err = serve.look(target, o)
+  o.look, err = serve.look(target, with_overlay(target, o))
   if not o.look then
     return nil, err
   end
