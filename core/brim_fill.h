@@ -88,15 +88,19 @@ struct brim_fileset_options {
 
 struct brim_fileset;
 
+/* In `overwrites`: what the first half holds is not known (see below). */
+#define BRIM_OVERWRITES_UNKNOWN UINT16_MAX
+
 /*
  * A file as it shall be. base_bytes is the size it had when it was last written
  * as a whole; since then `overwrites` ranges of its first half were overwritten
- * in place. All of its content follows from these numbers and the seed.
+ * in place. All of its content follows from these numbers and the seed, but for
+ * the first half of a file whose overwriting failed.
  */
 struct brim_file {
 	uint32_t stream;
 	uint32_t id;
-	uint16_t version; /* counts being written as a whole */
+	uint16_t version; /* counts being written as a whole, from 0 */
 	uint16_t overwrites;
 	uint64_t base_bytes;
 	uint64_t size_bytes;
@@ -123,12 +127,18 @@ BRIM_API int brim_fileset_parse(const struct brim_fileset *fs, const char *path,
 BRIM_API uint64_t brim_fileset_size(const struct brim_fileset *fs,
 				    uint32_t stream, uint32_t id,
 				    uint16_t version);
-/* Writes what a file holds at off .. off + len into buf. */
+/*
+ * Writes what a file holds at off .. off + len into buf. For an operation that
+ * is op.file with op.off_bytes and op.len_bytes.
+ */
 BRIM_API void brim_fileset_content(const struct brim_fileset *fs,
 				   const struct brim_file *f,
 				   uint64_t off_bytes, size_t len_bytes,
 				   void *buf);
-/* The first offset at which buf differs from that content, or -1. */
+/*
+ * The first offset in the file at which buf differs from that content, or -1.
+ * What is not known differs from nothing.
+ */
 BRIM_API int64_t brim_fileset_compare(const struct brim_fileset *fs,
 				      const struct brim_file *f,
 				      uint64_t off_bytes, size_t len_bytes,
@@ -139,7 +149,8 @@ BRIM_API int64_t brim_fileset_compare(const struct brim_fileset *fs,
 enum brim_op_kind {
 	BRIM_OP_MKDIR = 0,
 	BRIM_OP_CREATE,
-	BRIM_OP_OVERWRITE, /* a range, in place */
+	BRIM_OP_OVERWRITE, /* a range, in place; or all of it, as the next
+			      version: then len_bytes is file.size_bytes */
 	BRIM_OP_APPEND,
 	BRIM_OP_TRUNCATE,
 	BRIM_OP_REPLACE, /* a new file, renamed over the old (rsync) */
@@ -171,7 +182,7 @@ struct brim_phase {
 	uint64_t max_file_bytes;
 };
 
-/* What a stream's files are together, as planned. */
+/* What a stream's files are together, as they stand; what was planned. */
 struct brim_stream_totals {
 	size_t struct_bytes;
 	uint64_t ops[BRIM_OP_KINDS];
@@ -190,20 +201,37 @@ BRIM_API void brim_stream_free(struct brim_stream *s);
 /* From the next operation on. */
 BRIM_API int brim_stream_phase(struct brim_stream *s,
 			       const struct brim_phase *p, struct brim_err *e);
-/* The next operation: 0, or -ENOMEM. It never ends. */
+/* The next operation: 0, -ENOMEM, or -EOVERFLOW after 2^32 names. It never
+ * ends. */
 BRIM_API int brim_stream_next(struct brim_stream *s, struct brim_op *out,
 			      struct brim_err *e);
-/* For brim_stream_fail: nothing of the operation was done. */
+/* For brim_stream_fail: no such file; nothing of the operation was done. */
+#define BRIM_FILE_NONE UINT64_MAX
 #define BRIM_FILE_AS_BEFORE (UINT64_MAX - 1)
 /*
- * The world refused the operation: the file stands with size_bytes of what it
- * should have (UINT64_MAX: it does not exist; BRIM_FILE_AS_BEFORE: it is as
- * op->before). Operations that come next take it as it is then. Others may have
- * been handed out since; where two on the same file are told, the younger one
- * comes first.
+ * The world refused an operation that the stream handed out: the file stands
+ * with size_bytes of what it should have, or BRIM_FILE_NONE, or
+ * BRIM_FILE_AS_BEFORE (as op->before). What each kind may leave:
+ *   MKDIR      nothing is asked; the stream has the directory made again when
+ *              it is needed
+ *   CREATE     NONE, or the size written
+ *   OVERWRITE  of a range: what the first half holds is not known from then on,
+ *              unless AS_BEFORE. Of the whole: the file must be cut to what was
+ *              written of the new version
+ *   APPEND     the size it has now
+ *   TRUNCATE   AS_BEFORE
+ *   REPLACE    AS_BEFORE, the temporary being gone; or the size that was
+ *              renamed over the old file
+ *   DELETE     AS_BEFORE
+ * Operations that come next take it as it is then. Others may have been handed
+ * out since; where two on the same file are told, the younger one comes first.
+ * What was created, deleted or written as a whole since then is left as it is.
  */
 BRIM_API int brim_stream_fail(struct brim_stream *s, const struct brim_op *op,
 			      uint64_t size_bytes, struct brim_err *e);
+/* Another stream that goes on as s would, on its own: -ENOMEM. */
+BRIM_API int brim_stream_copy(struct brim_stream **out,
+			      const struct brim_stream *s, struct brim_err *e);
 BRIM_API void brim_stream_totals(const struct brim_stream *s,
 				 struct brim_stream_totals *out);
 /* The k-th live file in no particular order, 0 .. live_files-1; -ENOENT. */
