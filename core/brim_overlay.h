@@ -46,6 +46,14 @@ BRIM_API int brim_device_open_overlay(struct brim_device **out,
 				      const char *path, uint32_t flags,
 				      struct brim_err *e);
 
+/*
+ * Writes what the base of the overlay in file `path` was called into buf, the
+ * last part of its path, and returns 1; 0 for what is no overlay. -EILSEQ: a
+ * damaged one.
+ */
+BRIM_API int brim_overlay_base_name(const char *path, char *buf,
+				    size_t buf_bytes, struct brim_err *e);
+
 struct brim_overlay_info {
 	uint64_t block_bytes;
 	uint64_t data_bytes; /* of the volume, kept in the file */

@@ -40,6 +40,23 @@ static int device_failed(lua_State *L, const struct brim_device *d,
 	return brim__lua_fail(L, e, info.path);
 }
 
+/* overlay_base_name(path) -> name | false | nil, error */
+static int overlay_base_name(lua_State *L)
+{
+	const char *path = check_path(L, 1);
+	struct brim_err e = { 0 };
+	char name[256];
+	int ret = brim_overlay_base_name(path, name, sizeof(name), &e);
+
+	if (ret < 0)
+		return brim__lua_fail(L, &e, path);
+	if (ret)
+		lua_pushstring(L, name);
+	else
+		lua_pushboolean(L, 0);
+	return 1;
+}
+
 /* overlay_open(base, path, options?) -> device | nil, error */
 static int overlay_open(lua_State *L)
 {
@@ -133,6 +150,7 @@ static int overlay_save_image(lua_State *L)
 }
 
 const luaL_Reg brim__lua_overlay_functions[] = {
+	{ "overlay_base_name", overlay_base_name },
 	{ "overlay_open", overlay_open },
 	{ NULL, NULL },
 };

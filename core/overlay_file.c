@@ -156,6 +156,44 @@ void brim__overlay_show(char *shown, size_t shown_bytes, const char *text)
 			shown[k] = '?';
 }
 
+/* Nothing but a regular file is opened for good: others may block, or count. */
+static int open_regular(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	struct stat st;
+
+	if (fd >= 0 && (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))) {
+		close(fd);
+		fd = -1;
+	}
+	return fd;
+}
+
+int brim_overlay_base_name(const char *path, char *buf, size_t buf_bytes,
+			   struct brim_err *e)
+{
+	struct brim__overlay o = { .fd = open_regular(path) };
+	char magic[8] = "";
+	struct super s = { 0 };
+	const char *name;
+	int ret = 0;
+
+	if (o.fd < 0)
+		return 0;
+	brim__overlay_show(o.shown, sizeof(o.shown), path);
+	if (pread(o.fd, magic, 8, 0) == 8 && !memcmp(magic, MAGIC, 8))
+		ret = super_find(&o, &s, e) < 0 ? -EILSEQ : 1;
+	close(o.fd);
+	if (ret <= 0)
+		return ret;
+	name = strrchr(s.base.name, '/');
+	name = name ? name + 1 : s.base.name;
+	if (strlen(name) >= buf_bytes)
+		return brim__err(e, -ENAMETOOLONG, "open", o.shown);
+	strcpy(buf, name);
+	return 1;
+}
+
 /* ------------------------------------------------------------- opening, making */
 
 static struct brim__overlay *overlay_new(const char *path,

@@ -110,6 +110,35 @@ describe("device.overlay", function()
     assert.is_true(#helper.read(new) < 2 * #helper.read(x))
   end)
 
+  it("is opened by its own name, where its base is beside it", function()
+    do
+      local d <close> = assert(brim.device.open(base, { overlay = path, write = true }))
+      d:write(3, "OVER")
+    end
+    do
+      local d <close> = assert(brim.device.open(path))
+      assert.equal("overlay", d:info().kind)
+      assert.equal("basOVERe", d:read(0, 8))
+    end
+    do
+      local d <close> = assert(brim.device.open(path, { write = true }))
+      assert.is_true(d:zero(0, 4096))
+    end
+    local raw <close> = assert(brim.device.open(path, { raw = true }))
+    assert.equal("brimovl\0", raw:read(0, 8))
+    assert.same({ base, path }, { brim.device.resolve(path) })
+    assert.same({ base }, { brim.device.resolve(base) })
+    local moved = helper.path("elsewhere") .. "/"
+    helper.must("mkdir %s && cp %s %s", moved, path, moved)
+    local none, err = brim.device.open(moved .. path:match "[^/]*$")
+    assert.is_nil(none)
+    assert.is_true(err.usage)
+    assert.is_truthy(err.message:find("is an overlay of '" .. base:match "[^/]*$", 1, true))
+    helper.must("printf x | dd of=%s bs=1 seek=100 conv=notrunc status=none", path)
+    helper.must("printf x | dd of=%s bs=1 seek=4200 conv=notrunc status=none", path)
+    assert.refuses("EILSEQ", brim.device.open(path))
+  end)
+
   it("takes a format of its own", function()
     local null <close> = assert(brim.device.null("8191p"))
     local d <close> = assert(brim.device.overlay(null, path, { create = true }))
@@ -298,7 +327,8 @@ describe("brim attach #root", function()
     assert.equal(before, helper.read(x))
     assert.is_nil(attach("%s --readonly", x).overlay)
     helper.must("%s detach %s", env, x)
-    a = attach(x)
+    a = attach(x .. ".overlay")
+    assert.equal(x, a.target)
     assert.equal("ext4\n", helper.must("blkid -p -s TYPE -o value %s", a.file))
     helper.must("%s detach %s", env, a.file)
   end)

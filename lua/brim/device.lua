@@ -62,13 +62,47 @@ local function open_under(path, o)
   return M.overlay(base, overlay, { create = write, readonly = not write })
 end
 
----Open a target. Without `write` it is read-only.
+---Is there anything of that name?
+---@param path string
+---@return boolean
+function M.exists(path)
+  local _, _, errno = os.rename(path, path)
+  return errno == nil or errno ~= 2
+end
+
+---Find what a target's name stands for. An overlay's file stands for the overlay over its base,
+---which is looked for beside it; anything else for itself.
+---@param path string
+---@return string? path nil where the base is missing or the overlay damaged
+---@return string|brim.Error|nil overlay or err
+function M.resolve(path)
+  local name, err = core.overlay_base_name(path)
+  if not name then
+    return err == nil and path or nil, err and errors.refused(err)
+  end
+  local base = (path:match "^.*/" or "") .. name
+  if name == "" or name == "." or name == ".." or not M.exists(base) then
+    return nil, errors.usage("%s is an overlay of '%s', which is not beside it: name that one, with "
+      .. "the overlay as its overlay", path, name)
+  end
+  return base, path
+end
+
+---Open a target. Without `write` it is read-only. An overlay's file is resolved, unless `raw` takes
+---it for the file that it is.
 ---@param path string
 ---@param o? brim.DeviceOpts
 ---@return brim.Device? device to be closed by the caller
 ---@return brim.Error? err with `usage` set where the target was refused
 function M.open(path, o)
   o = opts.check(o, SCHEMA, "brim.device.open")
+  if not o.overlay and not o.raw then
+    local base, overlay = M.resolve(path)
+    if not base then
+      return nil, overlay
+    end
+    path, o.overlay = base, overlay
+  end
   if o.overlay then
     return open_under(path, o)
   end
@@ -77,14 +111,6 @@ function M.open(path, o)
     return nil, errors.refused(err)
   end
   return device
-end
-
----Is there anything of that name?
----@param path string
----@return boolean
-function M.exists(path)
-  local _, _, errno = os.rename(path, path)
-  return errno == nil or errno ~= 2
 end
 
 ---Open a device with nothing behind it: writes are discarded, reads give zeros.

@@ -86,6 +86,13 @@ end
 ---@return table? look target, overlay, size_bytes, kind, readonly
 ---@return brim.Error? err
 function M.look(target, o)
+  if not o.overlay then
+    local base, overlay = device.resolve(target)
+    if not base then
+      return nil, overlay
+    end
+    target, o = base, { overlay = overlay, readonly = o.readonly }
+  end
   local plain <close>, err = device.open(target)
   if not plain then
     return nil, err

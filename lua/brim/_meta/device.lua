@@ -18,6 +18,12 @@ function core.device_open(path, o) end
 ---@return brim.Error? err
 function core.overlay_open(base, path, o) end
 
+---Tell what the base of an overlay's file was called: false for what is no overlay.
+---@param path string
+---@return string|false|nil name
+---@return brim.Error? err
+function core.overlay_base_name(path) end
+
 ---Open a device that discards what is written and reads as zeros.
 ---@param size_bytes integer|string
 ---@return brim.Device? device
