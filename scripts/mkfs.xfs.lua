@@ -2,8 +2,7 @@
 local brim = require "brim"
 local mkfs = require "brim.xfs.mkfs"
 local options = require "brim.xfs.options"
-
-local REFERENCE <const> = "6.1.0" -- whose defaults and words these are
+local versions = require "brim.xfs.versions"
 
 -- An error of a target, in the words of this command line.
 local function refusal(err)
@@ -11,22 +10,13 @@ local function refusal(err)
   return nil, err
 end
 
--- What the Lua API calls the same; the rest of the command line's result is about the target.
-local function format_options(o, device)
-  local format = { device = device, unsupported = o.unsupported, force = o.force,
-    suffix_sector_bytes = o.suffix_sector_bytes }
-  for name in pairs(options.SCHEMA) do
-    format[name] = o[name]
-  end
-  return format
-end
-
 local function run(words, ctx)
   local o, err = options.parse(words)
   if not o then
     return nil, mkfs.usage(err)
   elseif o.print_version then
-    return { text = ("mkfs.xfs version %s (brim %s)"):format(REFERENCE, brim.VERSION) }
+    local full = versions.of(o.compat).full
+    return { text = ("mkfs.xfs version %s (brim %s)"):format(full, brim.VERSION) }
   end
   local device, why = mkfs.look(o.target, o.force)
   if not device then
@@ -36,11 +26,12 @@ local function run(words, ctx)
   elseif device.is_missing and not o.file and not mkfs.writes_nothing(ctx.run_opts) then
     return nil, mkfs.usage { message = o.target .. " does not exist; -d file,size=... makes one" }
   end
-  local format = format_options(o, device)
+  local format, ignored = mkfs.options(o, device)
   local g, refused = brim.xfs.geometry(format)
   if not g then
     return nil, mkfs.usage(refused)
   end
+  table.insert(g.warnings, ignored)
   for _, warning in ipairs(g.warnings) do
     ctx.log("brim mkfs.xfs: warning: %s", warning)
   end
@@ -73,8 +64,10 @@ end
 return brim.recipe {
   name = "mkfs.xfs",
   doc = "Make an XFS as mkfs.xfs does, with its command line; *.brim makes an image file.",
-  details = "Options: -b -d -i -l -m -n -s -L -f -C -K -N -q -V as mkfs.xfs 6.1 has them (man "
-    .. "mkfs.xfs).\nTARGET is a device, a file, or an image file NAME.brim (with -d size=).",
+  details = "Options: -b -d -i -l -m -n -s -L -f -C -K -N -q -V as mkfs.xfs has them.\n"
+    .. "--compat V: defaults and formulas of xfsprogs V, " .. versions.NAMES .. "; default: "
+    .. versions.DEFAULT .. ".\nTARGET is a device, a file, or an image file NAME.brim (with -d "
+    .. "size=).",
   raw_args = true,
   run = run,
 }

@@ -23,7 +23,7 @@
 #define SHOWN_MAX 20
 
 static int mask_count;
-static struct { uint64_t from, to; } masks[64];
+static struct { uint64_t from, to; } masks[1024];
 
 static bool masked(uint64_t at)
 {

@@ -1,4 +1,4 @@
--- brim.xfs.division: stripe geometry and allocation groups, as mkfs.xfs 6.1 decides them.
+-- brim.xfs.division: stripe geometry and allocation groups, as mkfs.xfs decides them.
 -- Called by geometry, in the order the functions stand here, each completing `s.g`.
 -- `s` is the computation: options `o`, `device`, geometry `g`, `warn`. Units: blocks are filesystem
 -- blocks; a "sector" in the reference's stripe code is always 512 bytes.
@@ -19,6 +19,9 @@ local GROUP_MAX_BYTES <const> = TIB
 -- log2 of the number of groups: plain disk, and the most for a striped one.
 local PLAIN_GROUPS_LOG2 <const> = 2
 local STRIPED_GROUPS_LOG2 <const> = 5
+
+-- More groups for more threads are not made smaller than this.
+local CONCURRENT_GROUP_MIN_BYTES <const> = 4 * GIB
 
 -- Tell what is wrong with a stripe unit and width in bytes, or nil.
 local function stripe_fault(unit_bytes, width_bytes, sector_bytes)
@@ -146,9 +149,48 @@ local function count_groups(g)
   g.ag_count = (g.data_blocks - 1) // g.ag_blocks + 1
 end
 
+---How many threads something shall be made for: as asked, or the CPUs of a solid state device.
+---@param s table the computation
+---@param option "data_concurrency"|"log_concurrency"
+---@return integer threads 0: no more than by default
+function M.threads(s, option)
+  local threads = s.o[option]
+  if not threads then
+    local is_solid = s.version.has_concurrency and s.device.is_rotational == false
+    threads = is_solid and 1 or 0
+  end
+  return threads == 1 and (s.device.cpus or 1) or threads
+end
+
+-- As many groups as threads, or a multiple, but no fewer than by default.
+local function concurrent_group_blocks(g, threads)
+  local default_blocks = default_group_blocks(g)
+  local default_count = (g.data_blocks - 1) // default_blocks + 1
+  local least_blocks = CONCURRENT_GROUP_MIN_BYTES >> g.block_log2
+  if threads < default_count then
+    return default_blocks
+  end
+  local blocks = g.data_blocks // threads
+  if blocks < least_blocks then
+    -- The most groups of the least size.
+    local count = g.data_blocks // least_blocks
+    return count > default_count and g.data_blocks // count or default_blocks
+  end
+  local largest_blocks, count = (GROUP_MAX_BYTES - 1) >> g.block_log2, threads
+  while blocks > largest_blocks and blocks > default_blocks do
+    count = count + threads
+    blocks = g.data_blocks // count
+  end
+  return blocks
+end
+
 local function initial_groups(s)
   local o, g = s.o, s.g
-  if o.ag_bytes then
+  local threads = M.threads(s, "data_concurrency")
+  if o.data_concurrency and (o.ag_bytes or o.ag_count) then
+    refuse("data_concurrency", o.data_concurrency, "cannot be combined with %s",
+      schema.SCHEMA[o.ag_bytes and "ag_bytes" or "ag_count"].cli)
+  elseif o.ag_bytes then
     if o.ag_count then
       refuse("ag_bytes", o.ag_bytes, "give either this or %s", schema.SCHEMA.ag_count.cli)
     end
@@ -160,6 +202,9 @@ local function initial_groups(s)
   elseif o.ag_count then
     g.ag_count = o.ag_count
     g.ag_blocks = (g.data_blocks - 1) // o.ag_count + 1
+  elseif threads > 0 then
+    g.ag_blocks = concurrent_group_blocks(g, threads)
+    count_groups(g)
   else
     g.ag_blocks = default_group_blocks(g)
     count_groups(g)

@@ -7,6 +7,7 @@ local layout = require "brim.layout"
 local ondisk = require "brim.xfs.ondisk"
 local plan = require "brim.plan"
 local space = require "brim.xfs.space"
+local versions = require "brim.xfs.versions"
 
 local M = {}
 
@@ -17,6 +18,9 @@ local FLAGS2_BIGTIME <const>, FLAGS2_NREXT64 <const> = 0x8, 0x10
 local FLAG_NEWRTBM <const> = 0x4
 local MODE_DIR <const>, MODE_FILE <const> = 0x41ed, 0x8000 -- 040755, 0100000
 local FORMAT_LOCAL <const>, FORMAT_EXTENTS <const> = 1, 2
+local VERSION_ATTR <const> = 0x10
+local AUTOFSCK_NAME <const>, ATTR_ROOT <const> = "xfs:autofsck", 2 -- of the trusted attributes
+local ATTR_FORK_MIN_BYTES <const> = 36 -- of a tree's root with two pointers (XFS_BMDR_SPACE_CALC)
 local INODES_USED <const> = 3 -- root directory, realtime bitmap and summary
 local LOG_BUFFER_BYTES <const> = 32 << 10 -- of a log without a larger stripe unit
 local LOG_SECTOR_BYTES <const> = 512 -- the log counts in basic blocks
@@ -58,6 +62,8 @@ end
 
 local function sb_primary(g)
   local v = sb_common(g)
+  -- With an attribute, this one alone says that there are some.
+  v.versionnum = v.versionnum | (g.autofsck and VERSION_ATTR or 0)
   v.icount, v.ifree = g.inode_chunk_inodes, g.inode_chunk_inodes - INODES_USED
   v.fdblocks = free_blocks(g) - g.inode_chunk_blocks
   v.rootino, v.rbmino, v.rsumino = g.root_ino, g.root_ino + 1, g.root_ino + 2
@@ -70,28 +76,48 @@ local function timestamp(g, time_ns)
 end
 
 -- The inodes in use; `values` are what differs among them.
-local function used_inode(g, ino, time_ns, values)
-  local stamp = timestamp(g, time_ns)
-  values.ino, values.uuid, values.aformat, values.changecount = ino, g.uuid, FORMAT_EXTENTS, 2
-  values.atime, values.mtime, values.ctime, values.crtime = timestamp(g, 0), stamp, stamp, stamp
+local function used_inode(g, name, ino, o, values)
+  local stamp = timestamp(g, o.time_ns)
+  values.ino, values.uuid, values.aformat = ino, g.uuid, values.aformat or FORMAT_EXTENTS
+  values.changecount = values.changecount or 2
+  values.atime = versions.of(g.compat).atimes[name] and stamp or timestamp(g, 0)
+  values.mtime, values.ctime, values.crtime = stamp, stamp, stamp
   values.flags2 = (g.bigtime and FLAGS2_BIGTIME or 0) | (g.nrext64 and FLAGS2_NREXT64 or 0)
   return values
 end
 
-local function inode_chunk(g, time_ns)
+-- The root directory, and the attribute that says what xfs_scrub may do by itself; its fork begins
+-- where one grown to a tree would just have room for two pointers.
+local function root_directory(g)
+  local fork = ondisk.dir_sf:encode { parent = g.root_ino }
+  local values = { mode = MODE_DIR, nlink = 2, format = FORMAT_LOCAL, size = #fork }
+  if g.autofsck then
+    local literal_bytes = g.inode_bytes - ondisk.inode.size_bytes + 1
+    values.forkoff = literal_bytes - ATTR_FORK_MIN_BYTES >> 3
+    values.aformat, values.changecount = FORMAT_LOCAL, 4
+    local header = ondisk.attr_sf:encode { count = 1,
+      totsize = ondisk.attr_sf.size_bytes + 3 + #AUTOFSCK_NAME + #g.autofsck }
+    fork = fork .. ("\0"):rep(values.forkoff * 8 - #fork) .. header
+      .. string.char(#AUTOFSCK_NAME, #g.autofsck, ATTR_ROOT) .. AUTOFSCK_NAME .. g.autofsck
+  end
+  values.literal = { fork:byte(1, -1) }
+  return values
+end
+
+-- The root directory keeps generation 0 in all releases.
+local function inode_chunk(g, o)
   local root, list = g.root_ino, {}
+  local generations = o.generations or { 0, 0, 0 }
   local function add(ino, values)
     list[#list + 1] = ondisk.inode:at(ino << g.inode_log2, g.inode_bytes)(values)
   end
-  add(root, used_inode(g, root, time_ns, { mode = MODE_DIR, nlink = 2, format = FORMAT_LOCAL,
-    size = ondisk.dir_sf.size_bytes,
-    literal = { ondisk.dir_sf:encode { parent = root }:byte(1, -1) } }))
-  add(root + 1, used_inode(g, root + 1, time_ns, { mode = MODE_FILE, nlink = 1,
-    format = FORMAT_EXTENTS, flags = FLAG_NEWRTBM }))
-  add(root + 2, used_inode(g, root + 2, time_ns, { mode = MODE_FILE, nlink = 1,
-    format = FORMAT_EXTENTS }))
+  add(root, used_inode(g, "root", root, o, root_directory(g)))
+  add(root + 1, used_inode(g, "bitmap", root + 1, o, { mode = MODE_FILE, nlink = 1,
+    format = FORMAT_EXTENTS, flags = FLAG_NEWRTBM, gen = generations[2] }))
+  add(root + 2, used_inode(g, "summary", root + 2, o, { mode = MODE_FILE, nlink = 1,
+    format = FORMAT_EXTENTS, gen = generations[3] }))
   for ino = root + INODES_USED, root + g.inode_chunk_inodes - 1 do
-    add(ino, { ino = ino, uuid = g.uuid })
+    add(ino, { ino = ino, uuid = g.uuid, gen = generations[1] })
   end
   return list
 end
@@ -145,9 +171,11 @@ end
 
 ---Build the plan of a fresh filesystem.
 ---@param g brim.xfs.Geometry with uuid set
----@param o { time_ns: integer, device_bytes?: integer, old?: { ag_count: integer,
---- ag_bytes: integer } } time of the three inodes; the device's size, as signatures lie at its end,
---- not at the filesystem's; the geometry of a filesystem whose superblock copies are to be erased
+---@param o { time_ns: integer, generations?: integer[], device_bytes?: integer, old?: { ag_count:
+--- integer, ag_bytes: integer } } time of the three inodes; generation numbers of the free inodes,
+--- the realtime bitmap and its summary (0 where none are given); the device's size, as signatures
+--- lie at its end, not at the filesystem's; the geometry of a filesystem whose superblock copies
+--- are to be erased
 ---@return brim.Plan plan not sealed yet
 function M.plan(g, o)
   local size_bytes = math.max(g.size_bytes, (o.device_bytes or 0) // SECTOR_BYTES * SECTOR_BYTES)
@@ -162,7 +190,7 @@ function M.plan(g, o)
   local log_bytes = g.log_ag * g.ag_bytes + (g.log_agbno << g.block_log2)
   p:zero(log_bytes, g.log_blocks << g.block_log2, "log")
   p:put(log_record(g, log_bytes))
-  p:put(inode_chunk(g, o.time_ns))
+  p:put(inode_chunk(g, o))
   lay_groups(p, g)
   p:phase "superblock"
   p:put(sb_primary(g))

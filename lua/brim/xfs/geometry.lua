@@ -1,9 +1,11 @@
 -- brim.xfs.geometry: options and a device's facts -> the geometry of a V5 XFS, or one error.
--- Pure: no I/O, no environment, no clock. The decisions are those of mkfs.xfs 6.1.
+-- Pure: no I/O, no environment, no clock. The decisions are those of mkfs.xfs, of the release that
+-- `compat` names (versions).
 -- Called by format, check and the mkfs recipe; division and journal hold the longer parts.
 -- Units: `*_blocks` and `*_block` are filesystem blocks, `*agbno` and the tree roots blocks within
 -- a group, `*_log2` binary logarithms, `root_ino` an inode number.
 local division = require "brim.xfs.division"
+local features = require "brim.xfs.features"
 local journal = require "brim.xfs.journal"
 local levels = require "brim.xfs.levels"
 local schema = require "brim.xfs.schema"
@@ -25,23 +27,6 @@ local RT_EXTENT_MIN_BYTES <const> = 4096
 local CHUNK_INODES <const> = 64 -- inodes of one inobt record
 local CLUSTER_BYTES <const> = 8192 -- inode cluster of 256-byte inodes; grows with the inode
 
--- Superblock versionnum (xfs_format.h): version 5, and bits that every V5 image has.
-local VERSION_BASE <const> = 0x0005 -- version number
-  | 0x0020 -- NLINK
-  | 0x0080 -- ALIGN
-  | 0x0400 -- LOGV2
-  | 0x1000 -- EXTFLG
-  | 0x2000 -- DIRV2
-  | 0x8000 -- MOREBITS
-local VERSION_DALIGN <const> = 0x0100
-local VERSION_SECTOR <const> = 0x0800
--- features2: LAZYSBCOUNT, ATTR2, PROJID32, CRC.
-local FEATURES2 <const> = 0x0002 | 0x0008 | 0x0080 | 0x0100
-
-local RO_COMPAT = { finobt = 0x1, rmapbt = 0x2, reflink = 0x4, inobtcount = 0x8 }
-local INCOMPAT_FTYPE <const> = 0x1
-local INCOMPAT = { sparse = 0x2, bigtime = 0x8, nrext64 = 0x20 }
-
 ---@class brim.xfs.Device
 ---@field size_bytes integer size of the target; 0 for a file that is yet to be made
 ---@field is_file boolean a regular file
@@ -49,9 +34,12 @@ local INCOMPAT = { sparse = 0x2, bigtime = 0x8, nrext64 = 0x20 }
 ---@field physical_sector_bytes? integer default the logical one
 ---@field min_io_bytes? integer minimum I/O size, taken for the stripe unit; nil for a file
 ---@field opt_io_bytes? integer optimal I/O size, taken for the stripe width; nil for a file
+---@field is_rotational? boolean false: a solid state device
+---@field cpus? integer CPUs online, for what follows their number; default 1
 ---@field alignment_offset_bytes? integer of the device against its physical sectors; 0 is aligned
 
 ---@class brim.xfs.Geometry
+---@field compat string the release whose decisions these are
 ---@field size_bytes integer data_blocks * block_bytes
 ---@field block_bytes integer
 ---@field block_log2 integer
@@ -107,6 +95,9 @@ local INCOMPAT = { sparse = 0x2, bigtime = 0x8, nrext64 = 0x20 }
 ---@field bigtime boolean
 ---@field inobtcount boolean
 ---@field nrext64 boolean
+---@field exchange boolean
+---@field autofsck? "none"|"check"|"optimize"|"repair" the property of the root directory
+---@field parent boolean
 ---@field version_num integer (sb_versionnum)
 ---@field features2 integer
 ---@field features_compat integer
@@ -136,25 +127,6 @@ local function check_ranges(o)
       refuse(name, "0", "always on in a V5 filesystem")
     end
   end
-end
-
-local function set_features(s)
-  local o, g = s.o, s.g
-  g.crc = true
-  for _, name in ipairs({ "finobt", "sparse", "rmapbt", "reflink", "bigtime", "inobtcount",
-    "nrext64" }) do
-    g[name] = o[name]
-    if g[name] == nil then
-      g[name] = schema.SCHEMA[name].default
-    end
-  end
-  if g.inobtcount == nil then
-    g.inobtcount = g.finobt
-  elseif g.inobtcount and not g.finobt then
-    refuse("inobtcount", "1", "needs finobt, which is off")
-  end
-  g.label = o.label
-  g.uuid = o.uuid and o.uuid:lower()
 end
 
 local function set_block(s)
@@ -300,22 +272,6 @@ local function set_max_inode_percent(s)
   g.size_bytes = g.data_blocks << g.block_log2
 end
 
-local function set_feature_bits(s)
-  local g = s.g
-  g.version_num = VERSION_BASE | (g.has_stripe and VERSION_DALIGN or 0)
-    | (g.sector_bytes > SECTOR_MIN_BYTES and VERSION_SECTOR or 0)
-  g.features2 = FEATURES2
-  g.features_compat = 0
-  g.features_ro_compat = 0
-  for name, bit in pairs(RO_COMPAT) do
-    g.features_ro_compat = g.features_ro_compat | (g[name] and bit or 0)
-  end
-  g.features_incompat = INCOMPAT_FTYPE
-  for name, bit in pairs(INCOMPAT) do
-    g.features_incompat = g.features_incompat | (g[name] and bit or 0)
-  end
-end
-
 -- The static head of each group: four sectors, then one block for each btree's root.
 local function set_layout(s)
   local g = s.g
@@ -425,9 +381,9 @@ local function check_supported(s)
 end
 
 local STEPS = {
-  set_features, set_block, set_sector, set_directory, set_inode, set_sizes, division.set_stripe,
-  journal.set_stripe_unit, division.set_groups, set_max_inode_percent, set_feature_bits, set_layout,
-  journal.set_log, set_log_ag, set_root, check_supported,
+  features.set_features, set_block, set_sector, set_directory, set_inode, set_sizes,
+  division.set_stripe, journal.set_stripe_unit, division.set_groups, set_max_inode_percent,
+  features.set_bits, set_layout, journal.set_log, set_log_ag, set_root, check_supported,
 }
 
 local function build(o, device)
@@ -443,7 +399,7 @@ local function build(o, device)
   return g
 end
 
----Compute the geometry mkfs.xfs 6.1 would make of these options on this device.
+---Compute the geometry mkfs.xfs would make of these options on this device.
 ---Keys of `o` that are not geometry (target, quiet, ...) are ignored; `o` is not changed.
 ---@param o brim.xfs.Options
 ---@param device brim.xfs.Device

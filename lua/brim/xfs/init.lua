@@ -8,6 +8,7 @@ local opts = require "brim.opts"
 local schema = require "brim.xfs.schema"
 local text = require "brim.xfs.text"
 local uuid = require "brim.uuid"
+local versions = require "brim.xfs.versions"
 local where = require "brim.where"
 
 local M = { ondisk = require "brim.xfs.ondisk" }
@@ -22,13 +23,17 @@ SCHEMA.force = { type = "bool", doc = "accept a device misaligned against its se
 SCHEMA.suffix_sector_bytes = { type = "int", doc = "what a suffix 's' was taken for" }
 SCHEMA.unsupported = { type = "bool", doc = "allow sizes mkfs.xfs calls unsupported" }
 SCHEMA.time_ns = { type = "int", min = 0, doc = "time of the inodes, nanoseconds since 1970" }
+SCHEMA.generation = { type = "int", min = 0, max = 0xffffffff,
+  doc = "generation number of fresh inodes; default: random ones, 0 in releases before 6.13" }
 SCHEMA.old = { type = "table", doc = "ag_count and ag_bytes of a filesystem to be erased" }
 
 ---Compute the geometry mkfs.xfs would choose. Without a device, size_bytes is the device. Options:
 ---size_bytes, block_bytes, sector_bytes, inode_bytes or inodes_per_block, ag_count or ag_bytes,
 ---stripe_unit_bytes and stripe_width_bytes, no_align, max_inode_percent, dir_block_bytes,
 ---log_bytes, log_stripe_unit_bytes, log_ag, finobt, sparse, rmapbt, reflink, bigtime, inobtcount,
----nrext64, label, uuid; unsupported; device (what is known of the target: see brim.xfs.Device).
+---nrext64, exchange, parent, data_concurrency, log_concurrency, label, uuid; compat (the xfsprogs
+---release whose defaults and formulas hold); unsupported; device (what is known of the target: see
+---brim.xfs.Device).
 ---@param o brim.xfs.Options
 ---@return brim.xfs.Geometry? geometry
 ---@return brim.Error? err
@@ -41,8 +46,17 @@ function M.geometry(o)
   return geometry.compute(o, device)
 end
 
+-- Generation numbers of the free inodes, the realtime bitmap and its summary.
+local function generations(o)
+  if o.generation then
+    return { o.generation, o.generation, o.generation }
+  elseif versions.of(o.compat).has_generations then
+    return { (">I4I4I4"):unpack(core.uuid_generate() .. core.uuid_generate(), 13) }
+  end
+end
+
 ---Make the plan of a fresh filesystem. Nothing is written.
----@param o brim.xfs.Options options as for geometry, and time_ns (default: now), old
+---@param o brim.xfs.Options options as for geometry, and time_ns (default: now), generation, old
 ---@return brim.Plan? plan with its geometry as plan.geometry and, printed, as the note "geometry"
 ---@return brim.Error? err
 function M.format(o)
@@ -53,6 +67,7 @@ function M.format(o)
   end
   g.uuid = g.uuid or uuid.generate()
   local p = format.plan(g, { time_ns = o.time_ns or core.time_ns(), old = o.old,
+    generations = generations(o),
     device_bytes = o.device and o.device.size_bytes })
   p.geometry = g
   return p:note("format", "xfs"):note("geometry", text.geometry(g, "-")):seal()

@@ -1,7 +1,8 @@
--- brim.xfs.journal: size and place of the internal log, as mkfs.xfs 6.1 decides them.
+-- brim.xfs.journal: size and place of the internal log, as mkfs.xfs decides them.
 -- Called by geometry; `s` is the computation: options `o`, geometry `g`, `warn`.
 -- Units: blocks are filesystem blocks; `fsb` is a block address of the whole filesystem (group in
 -- the high bits, block of the group in the low ag_blocks_log2 bits).
+local division = require "brim.xfs.division"
 local logres = require "brim.xfs.logres"
 local verdict = require "brim.xfs.verdict"
 
@@ -20,6 +21,7 @@ local STRIPE_UNIT_MAX_BYTES <const> = 256 << 10
 local STRIPE_UNIT_FALLBACK_BYTES <const> = 32 << 10
 local FREE_LIST_RESERVE_BLOCKS <const> = 4
 local CHUNK_INODES <const> = 64
+local UINT_MAX <const> = 0xffffffff
 
 ---Set log_stripe_unit_bytes (1 if none, as in the superblock); after the data stripe is known.
 ---@param s table the computation: options `o`, device, geometry so far `g`, `warn`
@@ -56,8 +58,21 @@ local function group_room_blocks(g)
   return g.ag_blocks - header_blocks - FREE_LIST_RESERVE_BLOCKS - roots - 1
 end
 
-local function default_blocks(g, room_blocks)
-  local blocks = math.max(g.data_blocks // 2048, LOG_USEFUL_BYTES >> g.block_log2)
+-- Blocks for transactions of the largest kind that run side by side, and half as many behind them.
+local function concurrent_blocks(s)
+  local g, threads = s.g, division.threads(s, "log_concurrency")
+  if threads == 0 or g.data_blocks < (1 << 30) >> g.block_log2 then
+    return 0
+  end
+  local largest = logres.largest_transaction(g)
+  local bytes = (largest.bytes * largest.count & UINT_MAX) * 3 * threads // 2
+  return math.min(LOG_MAX_BYTES, bytes) >> g.block_log2
+end
+
+local function default_blocks(s, room_blocks)
+  local g = s.g
+  local blocks = math.max(g.data_blocks // 2048, concurrent_blocks(s),
+    LOG_USEFUL_BYTES >> g.block_log2)
   if g.data_blocks < TINY_FS_BYTES >> g.block_log2 then
     blocks = g.min_log_blocks
   end
@@ -81,11 +96,14 @@ end
 
 local function set_size(s, room_blocks)
   local o, g = s.o, s.g
+  if o.log_bytes and o.log_concurrency then
+    refuse("log_concurrency", o.log_concurrency, "cannot be combined with -l size")
+  end
   if room_blocks < g.min_log_blocks then
     refuse("ag_bytes", o.ag_bytes, "a group has room for a log of %d blocks, the least is %d;"
       .. " use larger groups", room_blocks, g.min_log_blocks)
   end
-  g.log_blocks = o.log_bytes and s.log_blocks or default_blocks(g, room_blocks)
+  g.log_blocks = o.log_bytes and s.log_blocks or default_blocks(s, room_blocks)
   if o.log_bytes and (g.log_blocks > room_blocks or g.log_blocks >= s.data_blocks_asked) then
     refuse("log_bytes", o.log_bytes, "a log of %d blocks does not fit a group, the most is %d",
       g.log_blocks, room_blocks)

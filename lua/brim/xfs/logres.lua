@@ -1,8 +1,9 @@
 -- brim.xfs.logres: the smallest log a V5 XFS may have.
--- Owns the transaction reservations of xfsprogs 6.1 (libxfs: xfs_trans_resv.c, xfs_log_rlimit.c),
--- with the inflated figures of early reflink and rmap kernels that 6.1 still sizes logs by, so that
--- such kernels can mount the result. Called by geometry. Every quantity is bytes unless named
--- otherwise; realtime is absent, quota is always allowed for.
+-- Owns the transaction reservations of xfsprogs (libxfs: xfs_trans_resv.c, xfs_log_rlimit.c), with
+-- the inflated figures of early reflink and rmap kernels by which logs are still sized so that such
+-- kernels can mount the result, and without them where parent pointers keep those kernels out.
+-- Called by geometry. Every quantity is bytes unless named otherwise; realtime is absent, quota is
+-- always allowed for.
 local levels = require "brim.xfs.levels"
 
 local M = {}
@@ -22,6 +23,13 @@ local DQUOTS_BYTES <const> = 6 * (DQUOT_BYTES + DQUOT_FORMAT_BYTES) -- three dqu
 local SYMLINK_MAX_BYTES <const> = 1024
 local RECORD_MAX_BYTES <const> = 256 << 10
 local RECORD_HEADER_BYTES <const> = (RECORD_MAX_BYTES // (32 << 10)) * BASIC_BLOCK_BYTES
+
+-- What a change of parent pointers adds to each transaction (xfs_calc_pptr_*_overhead): the intent
+-- to set an attribute, 40 bytes, a parent's record of 12, a name of 256. A rename replaces one
+-- (record and name twice), removes one and adds one.
+local PARENT_RECORD_BYTES <const> = 12 + 256
+local PARENT_LINK_BYTES <const> = 40 + PARENT_RECORD_BYTES
+local PARENT_RENAME_BYTES <const> = 3 * PARENT_LINK_BYTES + PARENT_RECORD_BYTES
 
 local DA_MAX_DEPTH <const> = 5 -- levels of a directory or attribute btree
 local MAX_NAME_BYTES <const> = 256
@@ -46,7 +54,7 @@ local function context(g, max_levels)
     inode = g.inode_bytes,
     dir_block = g.dir_block_bytes,
     max_levels = max_levels,
-    finobt = g.finobt, rmapbt = g.rmapbt, reflink = g.reflink,
+    finobt = g.finobt, rmapbt = g.rmapbt, reflink = g.reflink, parent = g.parent,
     cluster = math.max(cluster_bytes // block_bytes, 1) * block_bytes,
     chunk_blocks = math.max(64, block_bytes // g.inode_bytes) >> g.inodes_per_block_log2,
     contiguous_extents = contiguous,
@@ -97,30 +105,49 @@ local function unlinked_remove(c)
   return buffers(1, c.sector) + 2 * c.cluster
 end
 
--- The three that are sized as early reflink kernels did, refcount splits in the same transaction.
-local function write_old(c)
-  local splits = refcount_splits(c, 2)
+-- Refcount updates in a transaction of their own.
+local function refcount_update(c, count)
+  return c.reflink and buffers(count, c.sector) + refcount_splits(c, count) or 0
+end
+
+-- The three that are sized as early reflink kernels did, refcount splits in the same transaction;
+-- with parent pointers, which such kernels do not know, as they are.
+local function write(c)
+  local splits = c.parent and 0 or refcount_splits(c, 2)
   local mapping = inodes(c, 1) + buffers(c.max_levels.data, c.block) + buffers(3, c.sector)
     + allocfree(c, 2) + splits
   local freeing = buffers(5, c.sector) + allocfree(c, 2) + splits
-  return DQUOTS_BYTES + math.max(mapping, freeing)
+  return DQUOTS_BYTES + math.max(mapping, freeing, c.parent and refcount_update(c, 1) or 0)
 end
 
-local function truncate_old(c)
+local function truncate(c)
   local mapping = inodes(c, 1) + buffers(c.max_levels.data + 1, c.block)
-  local freeing = buffers(9, c.sector) + allocfree(c, 4) + refcount_splits(c, 4)
-  return DQUOTS_BYTES + math.max(mapping, freeing)
+  local freeing = buffers(9, c.sector) + allocfree(c, 4)
+    + (c.parent and 0 or refcount_splits(c, 4))
+  return DQUOTS_BYTES + math.max(mapping, freeing, c.parent and refcount_update(c, 2) or 0)
 end
 
-local function quota_alloc_old(c)
-  return write_old(c) + buffers(1, c.block - 1)
+local function quota_alloc(c)
+  return write(c) + buffers(1, c.block - 1)
 end
 
--- A change of `inode_count` inodes and `dir_count` directories, or the freeing that may follow.
-local function directory_change(c, inode_count, dir_count, sectors, frees)
+local function attr_set(c)
+  return DQUOTS_BYTES + inodes(c, 1) + buffers(1, c.sector) + buffers(DA_MAX_DEPTH, c.block)
+end
+
+local function attr_remove(c)
+  return DQUOTS_BYTES + math.max(
+    inodes(c, 1) + buffers(DA_MAX_DEPTH, c.block) + c.max_levels.attr * c.block
+      + buffers(c.max_levels.data, 0),
+    buffers(5, c.sector) + allocfree(c, 2))
+end
+
+-- A change of `inode_count` inodes and `dir_count` directories, or the freeing that may follow, or
+-- a change of the inode's parent pointer of `attr_bytes`.
+local function directory_change(c, inode_count, dir_count, sectors, frees, attr_bytes)
   return math.max(
     inodes(c, inode_count) + buffers(dir_count * c.dir_op_blocks, c.block),
-    buffers(sectors, c.sector) + allocfree(c, frees))
+    buffers(sectors, c.sector) + allocfree(c, frees), c.parent and attr_bytes or 0)
 end
 
 local function create_alloc(c)
@@ -130,7 +157,8 @@ end
 local function create(c)
   local modify = inodes(c, 2) + buffers(1, c.sector) + c.block
     + buffers(c.dir_op_blocks, c.block) + free_inode_tree(c)
-  return DQUOTS_BYTES + math.max(create_alloc(c), modify)
+  return DQUOTS_BYTES + (c.parent and PARENT_LINK_BYTES or 0)
+    + math.max(create_alloc(c), modify, c.parent and attr_set(c) or 0)
 end
 
 local function inode_free(c)
@@ -149,19 +177,8 @@ local function attr_invalidate(c)
     buffers(9, c.sector) + allocfree(c, 4))
 end
 
-local function attr_set(c)
-  return DQUOTS_BYTES + inodes(c, 1) + buffers(1, c.sector) + buffers(DA_MAX_DEPTH, c.block)
-end
-
 local function attr_set_per_block(c)
   return buffers(1, c.sector) + buffers(c.max_levels.attr, c.block)
-end
-
-local function attr_remove(c)
-  return DQUOTS_BYTES + math.max(
-    inodes(c, 1) + buffers(DA_MAX_DEPTH, c.block) + c.max_levels.attr * c.block
-      + buffers(c.max_levels.data, 0),
-    buffers(5, c.sector) + allocfree(c, 2))
 end
 
 -- The transactions that can be the largest, in the reference's order (the first of equals wins, and
@@ -169,37 +186,47 @@ end
 -- are smaller than another of the list for every geometry: inode and superblock touch-ups, growing.
 local function transactions(c)
   local write_count = c.reflink and 8 or 2
+  local link_bytes, rename_bytes, attr_count = 0, 0, 0
+  if c.parent then
+    -- One more roll for each tree that is updated apart; and those of the parent pointer.
+    write_count = 2 + (c.reflink and 1 or 0) + (c.rmapbt and 1 or 0)
+      + ((c.reflink or c.rmapbt) and 1 or 0)
+    link_bytes, rename_bytes, attr_count = PARENT_LINK_BYTES, PARENT_RENAME_BYTES, 3
+  end
+  local set_bytes, remove_bytes = attr_set(c), attr_remove(c)
   return {
-    { name = "write", bytes = write_old(c), count = write_count },
-    { name = "itruncate", bytes = truncate_old(c), count = write_count },
-    { name = "rename", bytes = DQUOTS_BYTES + directory_change(c, 5, 2, 7, 3), count = 2 },
-    { name = "link", count = 2,
-      bytes = DQUOTS_BYTES + unlinked_remove(c) + directory_change(c, 2, 1, 3, 1) },
-    { name = "remove", count = 2,
-      bytes = DQUOTS_BYTES + unlinked_add(c) + directory_change(c, 2, 1, 4, 2) },
-    { name = "symlink", bytes = create(c) + buffers(1, SYMLINK_MAX_BYTES), count = 3 },
-    { name = "create", bytes = create(c), count = 2 },
+    { name = "write", bytes = write(c), count = write_count },
+    { name = "itruncate", bytes = truncate(c), count = write_count },
+    { name = "rename", count = 2 + attr_count, bytes = DQUOTS_BYTES + rename_bytes
+      + directory_change(c, 5, 2, 7, 3, math.max(set_bytes, remove_bytes)) },
+    { name = "link", count = 2 + attr_count, bytes = DQUOTS_BYTES + unlinked_remove(c)
+      + link_bytes + directory_change(c, 2, 1, 3, 1, set_bytes) },
+    { name = "remove", count = 2 + attr_count, bytes = DQUOTS_BYTES + unlinked_add(c)
+      + link_bytes + directory_change(c, 2, 1, 4, 2, remove_bytes) },
+    { name = "symlink", bytes = create(c) + buffers(1, SYMLINK_MAX_BYTES), count = 3 + attr_count },
+    { name = "create", bytes = create(c), count = 2 + attr_count },
     { name = "create_tmpfile", count = 2,
       bytes = DQUOTS_BYTES + create_alloc(c) + unlinked_add(c) },
-    { name = "mkdir", bytes = create(c), count = 3 },
+    { name = "mkdir", bytes = create(c), count = 3 + attr_count },
     { name = "ifree", bytes = inode_free(c), count = 2 },
     { name = "addafork", bytes = add_attr_fork(c), count = 2 },
     { name = "attrinval", bytes = attr_invalidate(c), count = 1 },
-    { name = "attrsetm", bytes = attr_set(c), count = 3 },
-    { name = "attrrm", bytes = attr_remove(c), count = 3 },
-    { name = "qm_dqalloc", bytes = quota_alloc_old(c), count = write_count },
+    { name = "attrsetm", bytes = set_bytes, count = 3 },
+    { name = "attrrm", bytes = remove_bytes, count = 3 },
+    { name = "qm_dqalloc", bytes = quota_alloc(c), count = write_count },
   }
 end
 
--- Setting the largest attribute value that is still logged. The reference adds its size in bytes
--- where blocks are meant, so the extent part is generous; the sum is what counts.
+-- Setting the largest attribute value that is still logged. Without parent pointers the reference
+-- adds its size in bytes where blocks are meant, so the extent part is generous.
 local function attr_set_largest(c)
   local value_bytes = (c.block >> 1) + (c.block >> 2) - MAX_NAME_BYTES - 1
   local function extent_splits(extents)
     return levels.ceil_div(extents, c.contiguous_extents) * (c.max_levels.attr - 1)
   end
-  local blocks = DA_MAX_DEPTH + DA_MAX_DEPTH * extent_splits(1)
-    + levels.ceil_div(value_bytes, c.block) + extent_splits(value_bytes)
+  local value_blocks = levels.ceil_div(value_bytes, c.block)
+  local blocks = DA_MAX_DEPTH + DA_MAX_DEPTH * extent_splits(1) + value_blocks
+    + extent_splits(c.parent and value_blocks or value_bytes)
   return attr_set(c) + attr_set_per_block(c) * blocks
 end
 
@@ -209,7 +236,7 @@ end
 function M.largest_transaction(g)
   local max_levels = levels.max_levels(g)
   local attr_bytes = attr_set_largest(context(g, max_levels))
-  if g.rmapbt and g.reflink then
+  if g.rmapbt and g.reflink and not g.parent then
     max_levels.rmap = OLD_RMAP_LEVELS
   end
   local c = context(g, max_levels)
@@ -247,7 +274,7 @@ end
 ---Compute the smallest log a geometry may have, in filesystem blocks, before mkfs's own floors.
 ---Needs block_bytes, block_log2, sector_bytes, inode_bytes, inodes_per_block_log2, ag_blocks,
 ---ag_blocks_log2, dir_block_bytes, inode_align_blocks, log_stripe_unit_bytes and the features
----finobt, rmapbt, reflink, nrext64.
+---finobt, rmapbt, reflink, nrext64, parent.
 ---@param g brim.xfs.Geometry (partially filled is enough)
 ---@return integer blocks
 function M.min_log_blocks(g)

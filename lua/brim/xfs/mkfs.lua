@@ -4,6 +4,8 @@
 local device = require "brim.device"
 local errors = require "brim.error"
 local ondisk = require "brim.xfs.ondisk"
+local schema = require "brim.xfs.schema"
+local versions = require "brim.xfs.versions"
 local xfs = require "brim.xfs"
 
 local M = {}
@@ -13,6 +15,7 @@ local AG_BYTES_MIN <const> = 16 << 20
 local SIGNATURE_BYTES <const> = 64 << 10 -- where the signatures at the front of any filesystem end
 local OLD_MAGIC <const> = "XFSB"
 local IMAGE_MAGIC <const> = "brimimg\0"
+local DETERMINISTIC_GENERATION <const> = 0x53454544 -- "SEED"
 local FRONT_BYTES <const> = 4096 -- the primary superblock is within
 
 ---Does a target's name ask for an image file of brim?
@@ -41,11 +44,22 @@ function M.usage(err, names)
   return errors.usage("%s%s", name or "", err.message:sub(name and #option + 1 or 1))
 end
 
+-- CPUs online, from the kernel's list like "0-3,6".
+local function cpus()
+  local file <close> = io.open "/sys/devices/system/cpu/online"
+  local count = 0
+  for first, last in (file and file:read "l" or ""):gmatch "(%d+)%-?(%d*)" do
+    count = count + (tonumber(last) or tonumber(first)) - tonumber(first) + 1
+  end
+  return math.max(math.tointeger(count), 1)
+end
+
 -- What geometry must know of a target that is there.
 local function facts(opened)
   local info = opened:info()
   local is_file = info.kind == "file"
-  return { size_bytes = info.size_bytes, is_file = is_file,
+  return { size_bytes = info.size_bytes, is_file = is_file, cpus = cpus(),
+    is_rotational = is_file or info.is_rotational,
     sector_bytes = not is_file and info.logical_sector_bytes or nil,
     physical_sector_bytes = not is_file and info.physical_sector_bytes or nil,
     min_io_bytes = not is_file and info.min_io_bytes or nil,
@@ -68,7 +82,7 @@ end
 ---@return brim.Error? err
 function M.look(target, force)
   if M.is_image(target) then
-    return { size_bytes = 0, is_file = true }
+    return { size_bytes = 0, is_file = true, cpus = cpus() }
   end
   local opened <close>, err = device.open(target, { raw = true })
   if opened and holds_image(opened) and not force then
@@ -77,7 +91,7 @@ function M.look(target, force)
   elseif opened then
     return facts(opened)
   elseif err.code == "ENOENT" then
-    return { size_bytes = 0, is_file = true, is_missing = true }
+    return { size_bytes = 0, is_file = true, is_missing = true, cpus = cpus() }
   end
   return nil, err
 end
@@ -120,6 +134,39 @@ local function open(target, g, o)
   return device.open(target, { write = true, force = o.force, raw = true, create = o.create,
     direct = o.run.direct, buffered = o.run.buffered, min_size_bytes = g.size_bytes,
     direct_align_bytes = align_bytes })
+end
+
+-- What the environment fixes, as releases from 7.2 read it: SOURCE_DATE_EPOCH the time of the
+-- inodes, DETERMINISTIC_SEED=1 their generation numbers. A bad time is ignored, with a warning.
+local function environment(compat)
+  local fixed, warning = {}, nil
+  if versions.of(compat).obeys_environment then
+    local epoch = os.getenv "SOURCE_DATE_EPOCH"
+    local s = epoch and epoch:match "^%d+$" and math.tointeger(tonumber(epoch))
+    if s and s <= math.maxinteger // 1000000000 then
+      fixed.time_ns = s * 1000000000
+    elseif epoch then
+      warning = ("SOURCE_DATE_EPOCH=%s is no number of seconds, ignored"):format(epoch)
+    end
+    fixed.generation = os.getenv "DETERMINISTIC_SEED" == "1" and DETERMINISTIC_GENERATION or nil
+  end
+  return fixed, warning
+end
+
+---The options of brim.xfs.format for a command line, which has more, and for its environment.
+---@param o brim.xfs.CommandLine
+---@param facts_of_it brim.xfs.Device
+---@return table format
+---@return string? warning what of the environment is ignored
+function M.options(o, facts_of_it)
+  local fixed, warning = environment(o.compat)
+  local format = { device = facts_of_it, unsupported = o.unsupported, force = o.force,
+    suffix_sector_bytes = o.suffix_sector_bytes, time_ns = fixed.time_ns,
+    generation = fixed.generation }
+  for name in pairs(schema.SCHEMA) do
+    format[name] = o[name]
+  end
+  return format, warning
 end
 
 -- Whether the first superblock copy of an older filesystem is still there.

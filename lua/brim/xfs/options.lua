@@ -1,10 +1,12 @@
--- brim.xfs.options: the mkfs.xfs 6.1 command line -> a table of what it asks for.
+-- brim.xfs.options: the mkfs.xfs command line -> a table of what it asks for.
 -- Called by the mkfs recipe; the Lua API takes the same table (SCHEMA). Nothing is opened here and
 -- nothing defaulted: geometry does both the defaults and the rules that need the device.
 -- Units: bytes throughout the result, see schema; values of "sunit" and "swidth" are 512 bytes.
 local number = require "brim.xfs.number"
 local opts = require "brim.opts"
 local schema = require "brim.xfs.schema"
+local versions = require "brim.xfs.versions"
+local words = require "brim.xfs.words"
 
 local M = {}
 
@@ -14,87 +16,8 @@ M.SCHEMA = schema.SCHEMA
 local DEFAULT_SECTOR_BYTES <const> = 512
 local STRIPE_SECTOR_BYTES <const> = 512
 
--- How a sub-option's value is read. `name` is its key in the result.
---   size     bytes with a suffix, "s" and "b" allowed: read when sector and block are known
---   early    bytes with a suffix, read at once (they define sector and block)
---   number   no suffix       flag  0 or 1, 1 if no value is given      text  as it stands
---   only     accepts `value` alone, the V5 default; `absent` if no value is given
-local function size(name) return { read = "size", name = name } end
-local function early(name) return { read = "early", name = name } end
-local function count(name) return { read = "number", name = name } end
-local function flag(name) return { read = "flag", name = name } end
-local function only(value, absent, reason)
-  return { read = "only", value = value, absent = absent, reason = reason }
-end
-local function never(reason) return { read = "never", reason = reason } end
-
-local EXTERNAL <const> = "brim makes internal logs only (yet)"
-local ROOT_ATTRIBUTE <const> = "brim does not set attributes of the root directory (yet)"
-
-local SUBOPTIONS = {
-  b = { size = early("block_bytes") },
-  d = {
-    agcount = count("ag_count"), agsize = size("ag_bytes"), file = flag("file"),
-    name = { read = "text", name = "target" }, size = size("size_bytes"),
-    sunit = count("sunit"), swidth = count("swidth"), su = size("su"), sw = count("sw"),
-    sectsize = early("sector_bytes"), noalign = flag("no_align"),
-    rtinherit = only("0", "1", ROOT_ATTRIBUTE), projinherit = never(ROOT_ATTRIBUTE),
-    extszinherit = only("0", nil, ROOT_ATTRIBUTE), cowextsize = only("0", nil, ROOT_ATTRIBUTE),
-    daxinherit = only("0", "1", ROOT_ATTRIBUTE),
-  },
-  i = {
-    align = flag("inode_align"), maxpct = count("max_inode_percent"),
-    perblock = count("inodes_per_block"), size = count("inode_bytes"),
-    attr = only("2", nil, "attributes of a V5 filesystem are of version 2"),
-    projid32bit = only("1", "1", "project ids of a V5 filesystem have 32 bits"),
-    sparse = flag("sparse"), nrext64 = flag("nrext64"),
-  },
-  l = {
-    agnum = count("log_ag"), internal = only("1", "1", EXTERNAL), size = size("log_bytes"),
-    version = only("2", nil, "the log of a V5 filesystem is of version 2"),
-    sunit = count("log_sunit"), su = size("log_stripe_unit_bytes"), logdev = never(EXTERNAL),
-    sectsize = early("log_sector_bytes"), file = only("0", "1", EXTERNAL),
-    name = never(EXTERNAL), ["lazy-count"] = flag("lazy_count"),
-  },
-  m = {
-    crc = only("1", "1", "brim makes V5 (crc=1) filesystems only"), finobt = flag("finobt"),
-    uuid = { read = "uuid", name = "uuid" }, rmapbt = flag("rmapbt"), reflink = flag("reflink"),
-    inobtcount = flag("inobtcount"), bigtime = flag("bigtime"),
-  },
-  n = {
-    size = size("dir_block_bytes"),
-    version = only("2", nil, "brim makes case-sensitive version 2 directories only (yet)"),
-    ftype = only("1", "1", "directories of a V5 filesystem hold file types"),
-  },
-  s = { size = early("sector_bytes"), sectsize = early("sector_bytes") },
-}
-
--- Options with an argument that brim refuses as a whole.
-local REFUSED = {
-  c = "brim reads no option files (yet)",
-  p = "brim takes no prototype file (yet)",
-  r = "brim makes no realtime section (yet)",
-}
-
-local FLAGS = {
-  C = "force", f = "force", K = "no_discard", N = "dry_run", q = "quiet", V = "print_version",
-}
-
--- Sub-options that exclude each other, by presence alone.
-local CONFLICTS = {
-  { "-d agcount", "-d agsize" }, { "-i perblock", "-i size" }, { "-l sunit", "-l su" },
-  { "-l internal", "-l sectsize" }, { "-l internal", "-l file" }, { "-s size", "-s sectsize" },
-  { "-s size", "-d sectsize" }, { "-s sectsize", "-d sectsize" },
-  { "-d sunit", "-d su" }, { "-d sunit", "-d sw" }, { "-d swidth", "-d su" },
-  { "-d swidth", "-d sw" }, { "-d noalign", "-d sunit" }, { "-d noalign", "-d swidth" },
-  { "-d noalign", "-d su" }, { "-d noalign", "-d sw" },
-}
-
--- Ranges of what is not in SCHEMA, from the 32-bit fields of the reference.
-local RANGES = {
-  sunit = { 0, 0xffffffff }, swidth = { 0, 0xffffffff }, su = { 0, 0xffffffff },
-  sw = { 0, 0xffffffff }, log_sunit = { 1, 512 },
-}
+local SUBOPTIONS <const>, CONFLICTS <const> = words.SUBOPTIONS, words.CONFLICTS
+local REFUSED <const>, FLAGS <const>, RANGES <const> = words.REFUSED, words.FLAGS, words.RANGES
 
 -- Keys of the result that are not in SCHEMA but become one of it.
 local BECOMES = {
@@ -191,6 +114,22 @@ function READERS.number(setting)
   return number.parse_integer(setting.value)
 end
 
+function READERS.threads(setting)
+  if setting.value == nil or setting.value == "nr_cpus" then
+    return 1
+  end
+  return number.parse_integer(setting.value)
+end
+
+-- A word, or 0 and 1 for the first and the last of them.
+function READERS.autofsck(setting)
+  local value = setting.value
+  if value == nil or value == "" or value == "1" then
+    return "repair"
+  end
+  return value == "0" and "none" or value
+end
+
 function READERS.early(setting)
   return number.parse_size(setting.value, {})
 end
@@ -244,6 +183,11 @@ local function read_setting(setting, units, values)
   local spec = setting.spec
   if NEEDS_VALUE[spec.read] and (setting.value == nil or setting.value == "") then
     return fail(setting.option, nil, "needs a value")
+  end
+  local since = spec.since or spec.name and M.SCHEMA[spec.name] and M.SCHEMA[spec.name].since
+  if since and versions.is_before(values.compat, since) then
+    return fail(setting.option, nil, "mkfs.xfs %s does not have it; --compat %s does",
+      versions.of(values.compat).name, since)
   end
   local value, reason = READERS[spec.read](setting, units)
   if value ~= nil then
@@ -312,11 +256,11 @@ local function read_stripe(values)
     width_bytes = math.min(values.su, 1 << 31) * math.min(values.sw, 1 << 31)
   end
   local fields = { { "stripe_unit_bytes", unit_bytes }, { "stripe_width_bytes", width_bytes } }
-  for i, words in ipairs({ { "-d sunit", "-d su" }, { "-d swidth", "-d sw" } }) do
+  for i, spelled in ipairs({ { "-d sunit", "-d su" }, { "-d swidth", "-d sw" } }) do
     local name, bytes = fields[i][1], fields[i][2]
     local reason = bytes and schema.check(name, bytes)
     if reason then
-      return fail(unit and words[1] or words[2], nil, "the stripe %s of %d bytes is %s",
+      return fail(unit and spelled[1] or spelled[2], nil, "the stripe %s of %d bytes is %s",
         i == 1 and "unit" or "width", bytes, reason)
     end
     values[name] = bytes
@@ -345,13 +289,26 @@ local function set_target(operands, values)
   return true
 end
 
--- `--unsupported`, which may be cut short like every long option.
-local function read_long(word, values)
+-- The reference's `--unsupported`, which may be cut short like every long option, and brim's own
+-- `--compat VERSION`. Returns how many words of argv it took.
+local function read_long(argv, at, values)
+  local word = argv[at]:sub(3)
   if word ~= "" and ("unsupported"):sub(1, #word) == word then
     values.unsupported, values.names_unsupported = true, true
     return 1
   end
-  return fail("--" .. word, nil, "unknown option, the only long one is --unsupported")
+  local compat = word == "compat" and argv[at + 1] or word:match "^compat=(.*)$"
+  if compat then
+    values.compat = compat
+    local reason = schema.check("compat", compat)
+    if reason then
+      return fail("--compat", compat, "%s", reason)
+    end
+    return word == "compat" and 2 or 1
+  elseif word == "compat" then
+    return fail("--compat", nil, "needs an argument: %s", versions.NAMES)
+  end
+  return fail("--" .. word, nil, "unknown option, the long ones are --unsupported and --compat")
 end
 
 local function set_label(values, label)
@@ -411,7 +368,7 @@ local function read_words(argv, values, settings, operands)
     elseif word == "--" then
       options_end = true
     elseif word:sub(1, 2) == "--" then
-      used, err = read_long(word:sub(3), values)
+      used, err = read_long(argv, at, values)
     else
       used, err = read_cluster(argv, at, values, settings)
     end

@@ -3,12 +3,14 @@
 -- Called by options (command line), geometry (Lua tables) and, through options.SCHEMA, format.
 -- Units: `type = "bytes"` is bytes; no `default` means that it depends, the doc says on what.
 local errors = require "brim.error"
+local versions = require "brim.xfs.versions"
 
 local M = {}
 
 local MIB <const> = 1 << 20
 
 ---@class brim.xfs.Options
+---@field compat? string the xfsprogs release to do as: "6.1", "6.13" or "7.2"
 ---@field size_bytes? integer filesystem size; default the whole target
 ---@field block_bytes? integer filesystem block size, 1024..65536, power of two
 ---@field sector_bytes? integer metadata sector size, 512..32768, power of two
@@ -28,11 +30,16 @@ local MIB <const> = 1 << 20
 ---@field log_ag? integer allocation group that holds the log
 ---@field finobt? boolean free inode btree
 ---@field sparse? boolean sparse inode chunks
----@field rmapbt? boolean reverse mapping btree
+---@field rmapbt? boolean reverse mapping btree; default by release
 ---@field reflink? boolean shared extents
 ---@field bigtime? boolean timestamps past 2038
 ---@field inobtcount? boolean inode btree block counts in the AGI
----@field nrext64? boolean 64-bit extent counts
+---@field nrext64? boolean 64-bit extent counts; default by release
+---@field exchange? boolean exchange of file ranges; default by release, and with parent
+---@field parent? boolean parent pointers; default by release
+---@field autofsck? "none"|"check"|"optimize"|"repair" what xfs_scrub may do by itself
+---@field data_concurrency? integer threads to have groups for; 0 is none, 1 the number of CPUs
+---@field log_concurrency? integer threads to have log space for; 0 is none, 1 the number of CPUs
 ---@field lazy_count? boolean always true on V5
 ---@field label? string up to 12 bytes
 ---@field uuid? string canonical lower-case; default a random one
@@ -41,6 +48,7 @@ local MIB <const> = 1 << 20
 local UUID_PATTERN <const> = "^" .. ("%x"):rep(8) .. ("%-" .. ("%x"):rep(4)):rep(3) .. "%-"
   .. ("%x"):rep(12) .. "$"
 local LABEL_MAX_BYTES <const> = 12
+local INT_MAX <const> = 0x7fffffff
 
 local function power_of_two(value)
   if value > 0 and value & (value - 1) == 0 then
@@ -54,6 +62,23 @@ local function check_uuid(value)
     return true
   end
   return nil, "must look like 01234567-89ab-cdef-0123-456789abcdef"
+end
+
+-- What xfs_scrub may do by itself: the property xfs:autofsck of the root directory.
+local AUTOFSCK <const> = { none = true, check = true, optimize = true, repair = true }
+
+local function check_autofsck(value)
+  if AUTOFSCK[value] then
+    return true
+  end
+  return nil, "must be none, check, optimize or repair"
+end
+
+local function check_version(value)
+  if versions.of(value) then
+    return true
+  end
+  return nil, "must be " .. versions.NAMES
 end
 
 local function check_label(value)
@@ -70,6 +95,9 @@ local function flag(cli, default, doc)
 end
 
 M.SCHEMA = {
+  compat = { type = "string", default = versions.DEFAULT, check = check_version,
+    cli = "--compat", doc = "the xfsprogs release whose defaults and formulas hold: "
+      .. versions.NAMES },
   size_bytes = { type = "bytes", min = 16 * MIB, max = math.maxinteger, cli = "-d size",
     doc = "filesystem size, at most 2^63-1 (8191p is the largest whole-PiB); default: the target" },
   block_bytes = { type = "bytes", default = 4096, min = 1024, max = 65536, check = power_of_two,
@@ -104,11 +132,19 @@ M.SCHEMA = {
     doc = "allocation group that holds the log; default: the middle one" },
   finobt = flag("-m finobt", true, "free inode btree"),
   sparse = flag("-i sparse", true, "sparse inode chunks"),
-  rmapbt = flag("-m rmapbt", false, "reverse mapping btree"),
+  rmapbt = flag("-m rmapbt", nil, "reverse mapping btree; default: off in 6.1"),
   reflink = flag("-m reflink", true, "shared extents"),
   bigtime = flag("-m bigtime", true, "timestamps past 2038"),
   inobtcount = flag("-m inobtcount", nil, "inode btree block counts; default: with finobt"),
-  nrext64 = flag("-i nrext64", false, "64-bit extent counts"),
+  nrext64 = flag("-i nrext64", nil, "64-bit extent counts; default: off in 6.1"),
+  exchange = flag("-i exchange", nil, "exchange of file ranges; default: with parent"),
+  parent = flag("-n parent", nil, "parent pointers; default: on from 7.2"),
+  autofsck = { type = "string", check = check_autofsck, cli = "-m autofsck",
+    doc = "none, check, optimize or repair; default: repair from 7.2 with rmapbt and parent" },
+  data_concurrency = { type = "int", min = 0, max = INT_MAX, cli = "-d concurrency",
+    doc = "threads to have groups for, 1: the CPUs; default: the CPUs, on a solid state device" },
+  log_concurrency = { type = "int", min = 0, max = INT_MAX, cli = "-l concurrency",
+    doc = "threads to have log space for, as data_concurrency" },
   lazy_count = flag("-l lazy-count", true, "lazy superblock counters, always so"),
   label = { type = "string", check = check_label, cli = "-L",
     doc = "volume label, up to 12 bytes" },
@@ -116,6 +152,12 @@ M.SCHEMA = {
     doc = "filesystem UUID; default: a random one" },
   unsupported = flag("--unsupported", false, "allow tiny and single-group filesystems"),
 }
+
+-- What the first release does not know.
+for _, name in ipairs { "exchange", "parent", "autofsck", "data_concurrency",
+  "log_concurrency" } do
+  M.SCHEMA[name].since = "6.13"
+end
 
 ---The keys of SCHEMA, sorted, so that whoever walks them does so in one order.
 M.NAMES = {}
