@@ -140,9 +140,10 @@ enum brim_run_mode { BRIM_RUN_WRITE = 1, BRIM_RUN_VERIFY = 2 };
 
 /*
  * How I/O is done. "auto" takes io_uring for direct I/O, and for reading
- * buffered files that are not in the page cache; plain calls for the rest; "null" moves nothing. "fault:KEY=VALUE,..." makes chosen calls
- * fail, for tests: at=N (the first that fails), times=N, op=read|write|zero|
- * flush, errno=NAME or short=BYTES, inner=auto|sync|uring|null.
+ * buffered files that are not in the page cache; plain calls for the rest.
+ * "null" moves nothing. "fault:KEY=VALUE,..." makes chosen calls fail, for
+ * tests: at=N (the first that fails), times=N, op=read|write|zero|flush,
+ * errno=NAME or short=BYTES, inner=auto|sync|uring|null.
  */
 struct brim_run_options {
 	size_t struct_bytes;

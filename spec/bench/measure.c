@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * measure.c: runs a command and writes what it took as one line of JSON: wall
- * time, CPU time in user and system, peak of resident memory, how it ended.
- * Lua has no wait4(2), and time(1) counts in hundredths of a second. Built and
- * called by process.lua:  measure RESULT COMMAND [ARGUMENTS]
+ * time, CPU time in user and system, peak of resident memory, what it read, how
+ * it ended. Lua has no wait4(2), and time(1) counts in hundredths of a second.
+ * Built and called by process.lua:  measure RESULT LIMIT_S COMMAND [ARGUMENTS]
+ * A command that runs for longer than LIMIT_S (0: any) is killed.
  */
 #include <errno.h>
 #include <signal.h>
@@ -14,6 +15,21 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+
+/* As proc_pid_io(5) counts; -1: not known. */
+struct io {
+	long long read_bytes; /* by system calls, cached or not */
+	long long read_calls;
+	long long disk_read_bytes; /* by the storage below */
+};
+
+struct took {
+	int status;
+	int is_stopped;
+	double wall_s;
+	struct rusage ru;
+	struct io io;
+};
 
 static double now_s(void)
 {
@@ -35,10 +51,51 @@ static int status_of(int wstatus)
 				    : WEXITSTATUS(wstatus);
 }
 
-static int run(char **argv, int *status, double *wall_s, struct rusage *ru)
+/* Of a process that has ended and is not yet waited for. */
+static struct io io_of(pid_t pid)
+{
+	struct io io = { -1, -1, -1 };
+	char path[64], line[128];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/io", (int)pid);
+	f = fopen(path, "re");
+	while (f && fgets(line, sizeof(line), f)) {
+		sscanf(line, "rchar: %lld", &io.read_bytes);
+		sscanf(line, "syscr: %lld", &io.read_calls);
+		sscanf(line, "read_bytes: %lld", &io.disk_read_bytes);
+	}
+	if (f)
+		fclose(f);
+	return io;
+}
+
+/* It is there to interrupt a wait. */
+static void on_alarm(int signal_number)
+{
+	(void)signal_number;
+}
+
+static int await(pid_t pid, unsigned int limit_s, struct took *t)
+{
+	struct sigaction alarmed = { .sa_handler = on_alarm };
+	siginfo_t info;
+
+	sigaction(SIGALRM, &alarmed, NULL);
+	alarm(limit_s);
+	while (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT) < 0) {
+		if (errno != EINTR)
+			return -errno;
+		kill(pid, SIGKILL);
+		t->is_stopped = 1;
+	}
+	return 0;
+}
+
+static int run(char **argv, unsigned int limit_s, struct took *t)
 {
 	double begun_s = now_s();
-	int wstatus;
+	int wstatus, ret;
 	pid_t pid;
 
 	pid = fork();
@@ -50,39 +107,50 @@ static int run(char **argv, int *status, double *wall_s, struct rusage *ru)
 		fprintf(stderr, "%s: %s\n", argv[0], strerror(errno));
 		_exit(127);
 	}
-	while (wait4(pid, &wstatus, 0, ru) < 0)
-		if (errno != EINTR)
-			return -errno;
-	*wall_s = now_s() - begun_s;
-	*status = status_of(wstatus);
+	ret = await(pid, limit_s, t);
+	t->wall_s = now_s() - begun_s;
+	if (ret < 0)
+		return ret;
+	t->io = io_of(pid);
+	if (wait4(pid, &wstatus, 0, &t->ru) < 0)
+		return -errno;
+	t->status = status_of(wstatus);
 	return 0;
+}
+
+static int write_result(const char *path, const struct took *t)
+{
+	FILE *f = fopen(path, "we");
+
+	if (!f) {
+		fprintf(stderr, "%s: %s\n", path, strerror(errno));
+		return 1;
+	}
+	fprintf(f,
+		"{\"status\":%d,\"is_stopped\":%s,\"wall_s\":%.9f,"
+		"\"user_s\":%.6f,\"system_s\":%.6f,\"peak_rss_bytes\":%lld,"
+		"\"read_bytes\":%lld,\"read_calls\":%lld,"
+		"\"disk_read_bytes\":%lld}\n",
+		t->status, t->is_stopped ? "true" : "false", t->wall_s,
+		of_timeval(t->ru.ru_utime), of_timeval(t->ru.ru_stime),
+		(long long)t->ru.ru_maxrss * 1024, t->io.read_bytes,
+		t->io.read_calls, t->io.disk_read_bytes);
+	return fclose(f) == 0 ? 0 : 1;
 }
 
 int main(int argc, char **argv)
 {
-	struct rusage ru;
-	double wall_s;
-	FILE *f;
-	int status, ret;
+	struct took t = { 0 };
+	int ret;
 
-	if (argc < 3)
+	if (argc < 4)
 		return 2;
 	/* The command is to hear of an interrupt; this tells what it did. */
 	signal(SIGINT, SIG_IGN);
-	ret = run(argv + 2, &status, &wall_s, &ru);
+	ret = run(argv + 3, (unsigned int)atoi(argv[2]), &t);
 	if (ret < 0) {
 		fprintf(stderr, "measure: %s\n", strerror(-ret));
 		return 1;
 	}
-	f = fopen(argv[1], "we");
-	if (!f) {
-		fprintf(stderr, "%s: %s\n", argv[1], strerror(errno));
-		return 1;
-	}
-	fprintf(f,
-		"{\"status\":%d,\"wall_s\":%.9f,\"user_s\":%.6f,"
-		"\"system_s\":%.6f,\"peak_rss_bytes\":%lld}\n",
-		status, wall_s, of_timeval(ru.ru_utime),
-		of_timeval(ru.ru_stime), (long long)ru.ru_maxrss * 1024);
-	return fclose(f) == 0 ? 0 : 1;
+	return write_result(argv[1], &t);
 }

@@ -23,6 +23,7 @@ local scale = {
   s = function(v) return v < 1 and ("%.1f ms"):format(v * 1e3) or ("%.2f s"):format(v) end,
   us = function(v) return (v < 1e-5 and "%.3f us" or "%.1f us"):format(v * 1e6) end,
   per_s = function(v) return v < 1e6 and ("%.0f /s"):format(v) or ("%.2f M/s"):format(v / 1e6) end,
+  kib = function(v) return ("%.1f KiB"):format(v / 1024) end,
   mib = function(v) return ("%.1f MiB"):format(v / (1 << 20)) end,
   count = function(v) return ("%.2f"):format(v) end,
 }
