@@ -1,8 +1,8 @@
 -- spec.bench.bench_8eb: what a user has of it: `brim xfs-8eb` makes the image of an 8 EiB XFS and
 -- reads all of it back, `brim check` checks it, group by group, through the device that the image
--- is, and `brim inspect` shows a header of one of the last groups. There is no peer that can; the figure beside it is of 2018, of the only
--- mkfs.xfs that was measured at this size (an experiment with AIO, linux-xfs 2018-09-05): 354 s
--- user and 584 s in all.
+-- is, and `brim inspect` shows a header of one of the last groups. There is no peer that can; the
+-- figure beside it is of 2018, of the only mkfs.xfs that was measured at this size (an experiment
+-- with AIO, linux-xfs 2018-09-05): 354 s user and 584 s in all.
 local process = require "process"
 local rounds = require "rounds"
 local sample = require "sample"
