@@ -89,7 +89,7 @@ san_flags := $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer \
 	-fno-sanitize-recover=all)
 warnings := -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes \
 	-Wmissing-prototypes
-brim_cflags = -std=gnu11 -fPIC -fvisibility=hidden -pthread $(warnings) \
+brim_cflags = -std=gnu11 -ffp-contract=off -fPIC -fvisibility=hidden -pthread $(warnings) \
 	-D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 $(feature_flags) $(san_flags) \
 	$(CPPFLAGS) $(CFLAGS)
 brim_ldflags = -pthread $(san_flags) $(LDFLAGS)
