@@ -160,12 +160,15 @@ function M.collect(c, g)
   read_pieces(c, pieces)
 end
 
----Keep what a group's refcount tree says, until all files have been read.
+---Keep what a group's refcount tree says, until all files have been read. Nothing is kept of an
+---empty one: most are, and there may be millions.
 ---@param c brim.xfs.Checker
 ---@param g brim.xfs.Group
 ---@param shared? brim.Extents
 function M.keep(c, g, shared)
-  c.shared[g.ag] = shared or false
+  if not shared or #shared > 0 then
+    c.shared[g.ag] = shared or false
+  end
 end
 
 ---Compare what files share with the refcount trees. Not where some file could not be read.

@@ -56,6 +56,8 @@ local function make_plan(c, g, usual, first, count)
   return p:seal()
 end
 
+-- The groups that differ; nil where they are too many to know, or why it was stopped. What the
+-- comparison found of each is let go: thousands are walked while the list is held.
 local function compare(c, g, usual, first, count)
   local o = { max_mismatches = MOST }
   for name, v in pairs(c.run) do
@@ -65,13 +67,16 @@ local function compare(c, g, usual, first, count)
   if not result then
     error(err, 0)
   end
+  if result.stopped or result.mismatch_count > #result.mismatches then
+    return nil, result.stopped
+  end
   local list = {}
   for _, m in ipairs(result.mismatches) do
     if list[#list] ~= m.group then
       list[#list + 1] = m.group
     end
   end
-  return list, result
+  return list
 end
 
 ---Compare groups with what mkfs wrote; calls `differ` with lists of those that are otherwise, in
@@ -87,12 +92,12 @@ function M.run(c, differ)
   local fresh = 0
   local count = last - first + 1
   while first <= last do
-    local list, result = compare(c, g, usual, first, count)
-    if result.stopped then
-      c.stopped = result.stopped
+    local list, stopped = compare(c, g, usual, first, count)
+    if stopped then
+      c.stopped = stopped
       return fresh, 0
-    elseif result.mismatch_count > #result.mismatches then
-      count = MOST -- too many to know at once
+    elseif not list then
+      count = MOST
     else
       fresh = fresh + count - #list
       differ(list)
