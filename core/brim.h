@@ -172,6 +172,7 @@ BRIM_API uint32_t brim_crc_zeros(enum brim_checksum_kind kind, uint32_t reg,
 
 #include "brim_plan.h"
 #include "brim_run.h"
+#include "brim_scan.h"
 #include "brim_walk.h"
 #include "brim_overlay.h"
 #include "brim_fill.h"

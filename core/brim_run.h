@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * brim_run.h: part of brim.h, which includes it and states the conventions.
- * Devices, runs and scans: making it so, and looking whether it is.
+ * Devices and runs: making it so, and looking whether it is.
  */
 #ifndef BRIM_RUN_API_H
 #define BRIM_RUN_API_H
@@ -152,7 +152,8 @@ struct brim_run_options {
 	uint32_t queue_depth;    /* I/Os in flight; 0: 128 */
 	uint32_t max_io_bytes;   /* largest I/O; 0: 1 MiB */
 	uint32_t threads;        /* of the sync engine; 0: what fits */
-	uint32_t max_mismatches; /* kept in full; 0: 16 */
+	uint32_t max_mismatches; /* kept in full (by a scan: of each kind);
+				    0: 16 */
 };
 
 /* One difference found by verify or scan. */
@@ -162,6 +163,15 @@ struct brim_mismatch {
 	const char *piece;        /* the plan's piece or scan's structure */
 	const char *what;         /* the structure or the field */
 	uint64_t expected, found; /* a byte for verify, a value for scan */
+	const char *rule;         /* what found is not: "=" expected, "in" a set
+				     that has it, "<=" or ">=" expected */
+};
+
+/* All of a scan's mismatches that have piece, what and rule in common. */
+struct brim_mismatch_kind {
+	const char *piece, *what, *rule;
+	uint64_t count;
+	uint64_t group, off_bytes; /* of the one with the lowest offset */
 };
 
 struct brim_run;
@@ -188,60 +198,14 @@ BRIM_API int brim_run_step(struct brim_run *r, uint64_t budget_ns,
 /* The k-th kept mismatch in the order of offsets, or -ENOENT. */
 BRIM_API int brim_run_mismatch(const struct brim_run *r, size_t k,
 			       struct brim_mismatch *out);
+/*
+ * The k-th kind of a scan's mismatches, or -ENOENT. From the 256th on they are
+ * counted as one, whose piece and what are "other".
+ */
+BRIM_API int brim_run_mismatch_kind(const struct brim_run *r, size_t k,
+				    struct brim_mismatch_kind *out);
 /* Waits for what is in flight, then frees. Stopping early is safe. */
 BRIM_API void brim_run_close(struct brim_run *r);
-
-/* ------------------------------------------------------------------- scans */
-
-/*
- * The dual of a stamp: what must hold at every instance. Built like a stamp
- * (regions with layouts; integers expected to be base + step * i), but only
- * what is set is compared, and checksums are recomputed from the bytes read.
- */
-struct brim_scan;
-
-/* Begins a scan that expects nothing yet: -ENOMEM. */
-BRIM_API int brim_scan_create(struct brim_scan **out, struct brim_err *e);
-/* A run that still uses the scan keeps it until it is closed. */
-BRIM_API void brim_scan_free(struct brim_scan *s);
-/* The structure at off: its checksum must hold. The layout must outlive s. */
-BRIM_API int brim_scan_expect_layout(struct brim_scan *s,
-				     const struct brim_layout *l,
-				     uint64_t off_bytes, uint32_t size_bytes,
-				     struct brim_err *e);
-/* An integer must be base + step * i (compared in its width). */
-BRIM_API int brim_scan_expect_int(struct brim_scan *s, uint64_t off_bytes,
-				  uint32_t width_bytes, enum brim_endian endian,
-				  int64_t base, int64_t step,
-				  const char *structure, const char *field,
-				  struct brim_err *e);
-/* These bytes must be there, the same at every instance. */
-BRIM_API int brim_scan_expect_bytes(struct brim_scan *s, uint64_t off_bytes,
-				    const void *bytes, uint32_t len_bytes,
-				    const char *structure, const char *field,
-				    struct brim_err *e);
-
-/*
- * The instances to be read: every i of first .. first+count-1, which lies at
- * off_bytes + stride_bytes * i.
- */
-struct brim_scan_range {
-	uint64_t off_bytes;
-	uint64_t stride_bytes;
-	uint64_t first, count;
-};
-
-/*
- * A run that reads a range of instances and checks them. Each instance is one
- * read from its first to its last expected byte; dense ones share reads. Step,
- * mismatches and close are those of brim_run. Nothing may be added to the scan
- * while a run uses it. -ERANGE where an instance ends past the device.
- */
-BRIM_API int brim_scan_open(struct brim_run **out, const struct brim_scan *s,
-			    struct brim_device *d,
-			    const struct brim_scan_range *range,
-			    const struct brim_run_options *o,
-			    struct brim_err *e);
 
 #ifdef __cplusplus
 }

@@ -123,7 +123,7 @@ static int run_close(lua_State *L)
 	return 1;
 }
 
-static struct brim__lua_run *check_run(lua_State *L)
+struct brim__lua_run *brim__lua_check_run(lua_State *L)
 {
 	struct brim__lua_run *h = luaL_checkudata(L, 1, BRIM_RUN_MT);
 
@@ -194,7 +194,7 @@ static void set_stats(lua_State *L, const struct brim_run_stats *st)
  */
 static int run_step(lua_State *L)
 {
-	struct brim__lua_run *h = check_run(L);
+	struct brim__lua_run *h = brim__lua_check_run(L);
 	struct brim_run_stats st = { .struct_bytes = sizeof(st) };
 	lua_Number budget_s = luaL_optnumber(L, 2, 0);
 	struct brim_err e = { 0 };
@@ -216,7 +216,7 @@ static int run_step(lua_State *L)
 /* run:mismatch(k) -> table | nil: the k-th one kept, from 1 */
 static int run_mismatch(lua_State *L)
 {
-	struct brim__lua_run *h = check_run(L);
+	struct brim__lua_run *h = brim__lua_check_run(L);
 	lua_Integer k = luaL_checkinteger(L, 2);
 	struct brim_mismatch m;
 
@@ -225,11 +225,12 @@ static int run_mismatch(lua_State *L)
 		lua_pushnil(L);
 		return 1;
 	}
-	lua_createtable(L, 0, 6);
+	lua_createtable(L, 0, 7);
 	set_int(L, "off_bytes", m.off_bytes);
 	set_int(L, "group", m.group);
 	set_string(L, "piece", m.piece);
 	set_string(L, "what", m.what);
+	set_string(L, "rule", m.rule);
 	set_int(L, "expected", m.expected);
 	set_int(L, "found", m.found);
 	return 1;
@@ -254,6 +255,7 @@ void brim__lua_open_run(lua_State *L)
 	luaL_newmetatable(L, BRIM_RUN_MT);
 	luaL_setfuncs(L, run_meta, 0);
 	luaL_newlib(L, run_methods);
+	luaL_setfuncs(L, brim__lua_scan_run_methods, 0);
 	lua_setfield(L, -2, "__index");
 	lua_pop(L, 1);
 	lua_pushcfunction(L, run_open);

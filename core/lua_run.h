@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * lua_run.h: what lua_run.c and lua_scan.c share: the handle of a run and its
- * options. Other files of the binding need none of it.
+ * lua_run.h: what lua_run.c, lua_scan.c and lua_scan_run.c share: the handle of
+ * a run and its options. Other files of the binding need none of it.
  */
 #ifndef BRIM_LUA_RUN_H
 #define BRIM_LUA_RUN_H
@@ -30,5 +30,10 @@ void brim__lua_run_options(lua_State *L, int arg, struct brim_run_options *o);
 struct brim__lua_run *brim__lua_run_push(lua_State *L, int source, int device);
 /* The device behind the handle at arg; raises when it is closed. */
 struct brim_device *brim__lua_run_device(lua_State *L, int arg);
+
+/* The open run at argument 1; raises when it is closed. */
+struct brim__lua_run *brim__lua_check_run(lua_State *L);
+/* Methods that only runs of scans have a use for. */
+extern const luaL_Reg brim__lua_scan_run_methods[];
 
 #endif /* BRIM_LUA_RUN_H */

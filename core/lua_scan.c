@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * lua_scan.c: scans for Lua: what must hold at every instance, and runs that
- * check it. A scan is memory only, so it has no close; a run on it is a handle
+ * lua_scan.c: scans for Lua: what must hold at every instance, what is gathered
+ * there, and runs that do both. A scan is memory only, so it has no close; a run on it is a handle
  * of lua_run.c. Offsets are bytes.
  */
 #include <string.h>
@@ -84,29 +84,110 @@ static int scan_expect_layout(lua_State *L)
 			      &e);
 }
 
-/*
- * scan:expect_int(off, width, "big"|"little", base, step, structure, field)
- * -> true | nil, error
- */
-static int scan_expect_int(lua_State *L)
+/* Arguments 2 .. 4: offset, width, byte order. Names are the caller's. */
+static struct brim_scan_field check_field(lua_State *L)
 {
 	static const char *const orders[] = { "big", "little", NULL };
+
+	return (struct brim_scan_field){
+		.off_bytes = brim__lua_check_bytes(L, 2),
+		.width_bytes = check_u32(L, 3),
+		.endian = luaL_checkoption(L, 4, NULL, orders) ? BRIM_LITTLE
+							       : BRIM_BIG,
+	};
+}
+
+/*
+ * The test that a rule's name and the list at `list` (base, step, base, step,
+ * ...) describe. Its values are a userdata on top of the stack.
+ */
+static struct brim_scan_test check_test(lua_State *L, int rule, int list)
+{
+	static const char *const rules[] = { "any", "equal", "range", "one_of",
+					     NULL };
+	struct brim_scan_test t = {
+		.rule = (enum brim_scan_rule)luaL_checkoption(L, rule, "any",
+							      rules),
+	};
+	size_t n = lua_isnoneornil(L, list) ? 0 : lua_rawlen(L, list), k;
+	struct brim_affine *v;
+
+	luaL_argcheck(L, n % 2 == 0 && n <= 2048, list,
+		      "a list of bases and steps");
+	v = lua_newuserdatauv(L, n ? n / 2 * sizeof(*v) : 1, 0);
+	t.values = v;
+	t.value_count = n / 2;
+	for (k = 0; k < n / 2; k++) {
+		lua_rawgeti(L, list, (lua_Integer)(2 * k + 1));
+		lua_rawgeti(L, list, (lua_Integer)(2 * k + 2));
+		v[k].base = luaL_checkinteger(L, -2);
+		v[k].step = luaL_checkinteger(L, -1);
+		lua_pop(L, 2);
+	}
+	return t;
+}
+
+/*
+ * scan:expect(off, width, "big"|"little", rule, values, structure, field)
+ * -> true | nil, error
+ */
+static int scan_expect(lua_State *L)
+{
 	struct brim_scan *s = check_scan(L, 1);
-	uint64_t off_bytes = brim__lua_check_bytes(L, 2);
-	uint32_t width_bytes = check_u32(L, 3);
-	enum brim_endian endian =
-		luaL_checkoption(L, 4, NULL, orders) ? BRIM_LITTLE : BRIM_BIG;
-	lua_Integer base = luaL_checkinteger(L, 5);
-	lua_Integer step = luaL_checkinteger(L, 6);
-	const char *structure = luaL_checkstring(L, 7);
-	const char *field = luaL_checkstring(L, 8);
+	struct brim_scan_field f = check_field(L);
+	struct brim_scan_test t;
 	struct brim_err e = { 0 };
 
-	return brim__lua_done(L,
-			      brim_scan_expect_int(s, off_bytes, width_bytes,
-						   endian, base, step,
-						   structure, field, &e),
-			      &e);
+	f.structure = luaL_checkstring(L, 7);
+	f.field = luaL_checkstring(L, 8);
+	t = check_test(L, 5, 6);
+	return brim__lua_done(L, brim_scan_expect(s, &f, &t, &e), &e);
+}
+
+/* The number that something got, or nil, error. */
+static int push_number(lua_State *L, int ret, const struct brim_err *e)
+{
+	if (ret < 0)
+		return brim__lua_fail(L, e, NULL);
+	lua_pushinteger(L, ret);
+	return 1;
+}
+
+/*
+ * scan:accumulate(off, width, order, kind, name, rule?, values?, from?, to?,
+ * bins?) -> number | nil, error
+ */
+static int scan_accumulate(lua_State *L)
+{
+	static const char *const kinds[] = { "sum",   "min",       "max",
+					     "count", "histogram", NULL };
+	struct brim_scan *s = check_scan(L, 1);
+	struct brim_scan_field f = check_field(L);
+	struct brim_scan_accumulator a = { .struct_bytes = sizeof(a) };
+	struct brim_err e = { 0 };
+	lua_Integer bins = luaL_optinteger(L, 11, 0);
+
+	a.kind = BRIM_SCAN_SUM +
+		 (enum brim_scan_kind)luaL_checkoption(L, 5, NULL, kinds);
+	a.name = luaL_checkstring(L, 6);
+	a.from = (uint64_t)luaL_optinteger(L, 9, 0);
+	a.to = (uint64_t)luaL_optinteger(L, 10, 0);
+	luaL_argcheck(L, bins >= 0 && bins <= UINT32_MAX, 11, "out of range");
+	a.bins = (uint32_t)bins;
+	a.test = check_test(L, 7, 8);
+	f.field = a.name;
+	return push_number(L, brim_scan_accumulate(s, &f, &a, &e), &e);
+}
+
+/* scan:column(off, width, order, name) -> number | nil, error */
+static int scan_column(lua_State *L)
+{
+	struct brim_scan *s = check_scan(L, 1);
+	struct brim_scan_field f = check_field(L);
+	struct brim_err e = { 0 };
+
+	f.field = luaL_checkstring(L, 5);
+	return push_number(L, brim_scan_column(s, &f, &e), &e);
 }
 
 /*
@@ -170,8 +251,10 @@ static int scan_open(lua_State *L)
 
 static const luaL_Reg scan_methods[] = {
 	{ "expect_layout", scan_expect_layout },
-	{ "expect_int", scan_expect_int },
+	{ "expect", scan_expect },
 	{ "expect_bytes", scan_expect_bytes },
+	{ "accumulate", scan_accumulate },
+	{ "column", scan_column },
 	{ NULL, NULL },
 };
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * run.c: the loop that keeps the queue full, whatever is being run, and the
- * life of a run. Owns the batch, the slots' state and the mismatches. The kinds
- * of run are in run_write.c, run_verify.c and scan.c.
+ * life of a run. Owns the batch and the slots' state; run_mismatch.c has the
+ * mismatches. The kinds of run are in run_write.c, run_verify.c, scan_run.c.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -52,11 +52,13 @@ void brim_run_close(struct brim_run *r)
 	if (!r)
 		return;
 	brim__batch_close(r->batch);
+	if (r->ops->close)
+		r->ops->close(r);
 	brim_device_close(r->dev);
 	brim_plan_free((struct brim_plan *)(uintptr_t)r->plan);
 	brim_scan_free((struct brim_scan *)(uintptr_t)r->scan);
 	pthread_mutex_destroy(&r->lock);
-	free(r->kept);
+	brim__run_mismatches_free(r);
 	free(r->redo);
 	free(r->reaped);
 	free(r->slots);
@@ -65,13 +67,13 @@ void brim_run_close(struct brim_run *r)
 
 static int run_alloc(struct brim_run *r, const struct brim_run_options *o)
 {
-	r->kept_max = o->max_mismatches;
-	r->kept = calloc(r->kept_max, sizeof(*r->kept));
 	r->slots = calloc(r->depth, sizeof(*r->slots));
 	r->reaped = calloc(r->depth, sizeof(*r->reaped));
 	/* No more ranges can fail than are in flight. */
 	r->redo = calloc(r->depth, sizeof(*r->redo));
-	return r->kept && r->slots && r->reaped && r->redo ? 0 : -ENOMEM;
+	if (!r->slots || !r->reaped || !r->redo)
+		return -ENOMEM;
+	return brim__run_mismatches_create(r, o->max_mismatches);
 }
 
 int brim__run_create(struct brim_run **out, const struct brim__run_ops *ops,
@@ -121,47 +123,6 @@ err:
 	return ret;
 }
 
-/* ------------------------------------------------------------- mismatches */
-
-void brim__run_mismatch(struct brim_run *r, const struct brim_mismatch *m)
-{
-	uint32_t k;
-
-	pthread_mutex_lock(&r->lock);
-	r->mismatches++;
-	/*
-	 * Completions come in any order; the lowest offsets are kept, so that
-	 * the same damage gives the same report.
-	 */
-	k = r->kept_count;
-	while (k && r->kept[k - 1].off_bytes > m->off_bytes)
-		k--;
-	if (k < r->kept_max) {
-		if (r->kept_count < r->kept_max)
-			r->kept_count++;
-		memmove(r->kept + k + 1, r->kept + k,
-			(r->kept_count - k - 1) * sizeof(*m));
-		r->kept[k] = *m;
-	}
-	pthread_mutex_unlock(&r->lock);
-}
-
-int brim_run_mismatch(const struct brim_run *r, size_t k,
-		      struct brim_mismatch *out)
-{
-	/* The lock is no part of what the run is. */
-	struct brim_run *w = (struct brim_run *)r;
-	int ret = -ENOENT;
-
-	pthread_mutex_lock(&w->lock);
-	if (k < r->kept_count) {
-		*out = r->kept[k];
-		ret = 0;
-	}
-	pthread_mutex_unlock(&w->lock);
-	return ret;
-}
-
 /* --------------------------------------------------------------- the loop */
 
 static void run_begin_phase(struct brim_run *r, uint64_t now_ns)
@@ -187,11 +148,13 @@ static int run_fill(struct brim_run *r, struct brim_err *e)
 	struct brim__io *io;
 	int ret = 0;
 
-	while (!r->is_dry && !ret && (io = brim__batch_get(r->batch))) {
+	r->is_blocked = false;
+	while (!r->is_dry && !r->is_blocked && !ret &&
+	       (io = brim__batch_get(r->batch))) {
 		if (r->ops->next(r, io)) {
 			ret = brim__batch_queue(r->batch, io, e);
 		} else {
-			r->is_dry = true;
+			r->is_dry = !r->is_blocked;
 			brim__batch_put(r->batch, io);
 		}
 	}
@@ -235,6 +198,8 @@ static int run_loop(struct brim_run *r, uint64_t until_ns, struct brim_err *e)
 		ret = run_fill(r, e);
 		if (ret < 0)
 			return ret;
+		if (r->is_blocked && !brim__batch_in_flight(r->batch))
+			return 1;
 		got = brim__batch_reap(r->batch, 1, r->reaped, r->depth, e);
 		if (got < 0)
 			return got;

@@ -14,14 +14,16 @@
 
 /*
  * next fills in op, offset, length and buffer: 1, or 0 when the phase has no
- * more (for now: done may add some). done sees each finished I/O, in the
+ * more (for now: done may add some, or is_blocked is set). done sees each finished I/O, in the
  * caller's thread; check may run in any.
  */
 struct brim__run_ops {
 	int (*next)(struct brim_run *r, struct brim__io *io);
 	void (*done)(struct brim_run *r, struct brim__io *io);
 	brim__check_fn *check;
-	bool flushes; /* at each phase's end */
+	void (*close)(struct brim_run *r); /* what else it has; or NULL */
+	bool flushes;                      /* at each phase's end */
+	bool keeps_kinds;                  /* the first mismatches of each */
 };
 
 /* What a slot's I/O is about, and what its buffer (of expectations) holds. */
@@ -29,6 +31,18 @@ struct brim__run_slot {
 	struct brim__desc desc;
 	struct brim__slot_state state;
 	bool is_zeros; /* all of the buffer is zero */
+};
+
+/* A kind of mismatches, and one that is kept. */
+struct brim__kind {
+	struct brim_mismatch_kind sum;
+	uint32_t kept;
+	uint64_t kept_to; /* the highest offset of those kept */
+};
+
+struct brim__kept {
+	struct brim_mismatch mismatch;
+	uint32_t kind;
 };
 
 struct brim_run {
@@ -42,6 +56,7 @@ struct brim_run {
 
 	uint32_t phase, phase_count;
 	bool is_dry;     /* next had nothing more to give */
+	bool is_blocked; /* next has more once the caller took some */
 	bool is_flushed; /* the phase's flush is queued or done */
 	bool is_begun, is_finished;
 
@@ -60,6 +75,10 @@ struct brim_run {
 	uint64_t off_bytes, stride_bytes;
 	uint64_t instance, end; /* the next, and one past the last */
 	uint32_t instances_per_io;
+	struct {
+		struct brim__scan_total *totals;
+		struct brim__scan_window *window; /* NULL: no rows wanted */
+	} gathered;
 
 	uint64_t groups_done, groups_total;
 	uint64_t ios_total, bytes_total;
@@ -70,8 +89,11 @@ struct brim_run {
 
 	pthread_mutex_t lock; /* of all below */
 	uint64_t mismatches;
-	struct brim_mismatch *kept; /* the lowest offsets, sorted */
-	uint32_t kept_count, kept_max;
+	struct brim__kept *kept; /* by offset */
+	uint32_t kept_count, kept_room;
+	uint32_t kept_max; /* of each kind */
+	struct brim__kind *kinds;
+	uint32_t kind_count;
 };
 
 extern const struct brim__run_ops brim__run_write;
@@ -89,6 +111,9 @@ int brim__run_options(struct brim_run_options *out,
 int brim__run_create(struct brim_run **out, const struct brim__run_ops *ops,
 		     struct brim_device *d, uint32_t slot_bytes, bool is_cold,
 		     const struct brim_run_options *o, struct brim_err *e);
+/* run_mismatch.c: room for the kinds, -ENOMEM; and what frees all of it. */
+int brim__run_mismatches_create(struct brim_run *r, uint32_t kept_max);
+void brim__run_mismatches_free(struct brim_run *r);
 /* Counts a mismatch and keeps it if it is among the first; any thread. */
 void brim__run_mismatch(struct brim_run *r, const struct brim_mismatch *m);
 /* The counters so far, as much of them as st->struct_bytes holds. */

@@ -74,6 +74,7 @@ static void verify_report(struct brim_run *r, const struct brim__io *io,
 	m.what = brim__plan_label(r->plan, d, m.off_bytes);
 	m.expected = want[at];
 	m.found = io->buf[at];
+	m.rule = "=";
 	brim__run_mismatch(r, &m);
 }
 

@@ -103,9 +103,9 @@ local function mismatches(handle, stats)
   return list
 end
 
--- Tells the caller; true when it wants an end. Its error comes out once nothing is in flight.
-local function wants_end(handle, o, stats)
-  local ok, answer = pcall(o.progress, stats)
+-- Calls the caller; true when it wants an end. Its error comes out once nothing is in flight.
+local function wants_end(handle, f, stats)
+  local ok, answer = pcall(f, stats)
   if not ok then
     handle:close()
     error(answer, 0)
@@ -116,9 +116,10 @@ end
 ---Step a run to its end. The handle stays the caller's, who closes it.
 ---@param handle brim.RunHandle
 ---@param o? brim.RunOpts
+---@param after_step? fun(): boolean? called after each step, the last too; false cancels
 ---@return brim.RunResult? result
 ---@return brim.Error? err
-function M.drive(handle, o)
+function M.drive(handle, o, after_step)
   o = opts.check(o, M.SCHEMA, "brim.run.drive")
   if core.interrupted() then
     -- A script that was interrupted in one run must not go on with the next.
@@ -139,7 +140,10 @@ function M.drive(handle, o)
       stopped = "cancelled"
     elseif o.progress and (core.monotonic_s() >= due_s or not more) then
       due_s = core.monotonic_s() + o.progress_interval_s
-      stopped = wants_end(handle, o, stats) and more and "cancelled" or nil
+      stopped = wants_end(handle, o.progress, stats) and more and "cancelled" or nil
+    end
+    if after_step and not stopped then
+      stopped = wants_end(handle, after_step) and "cancelled" or nil
     end
   until not more or stopped
   local result = M.result(stats)
