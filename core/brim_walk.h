@@ -87,6 +87,55 @@ BRIM_API int brim_extents_only(const struct brim_extents *x,
 			       const struct brim_extents *y,
 			       struct brim_range *out);
 
+/* ------------------------------------------------------------------ tables */
+
+/*
+ * Who holds a range of blocks: [start, start + count) belongs to owner, from
+ * its block `offset` on. High bits of an offset may tell kinds apart.
+ */
+struct brim_row {
+	uint64_t start, count, owner, offset;
+};
+
+/*
+ * Rows by the million: 32 bytes each, and an eighth more while they grow.
+ * Starts may have the number of a group in their bits from group_log2 on (64:
+ * they have none).
+ */
+struct brim_table;
+
+BRIM_API int brim_table_create(struct brim_table **out, uint32_t group_log2,
+			       struct brim_err *e);
+BRIM_API void brim_table_free(struct brim_table *t);
+/* Appends one; -EOVERFLOW where its end does not fit 64 bits. */
+BRIM_API int brim_table_add(struct brim_table *t, const struct brim_row *row,
+			    struct brim_err *e);
+BRIM_API size_t brim_table_count(const struct brim_table *t);
+/* The k-th, from 0; -ENOENT past the last. */
+BRIM_API int brim_table_get(const struct brim_table *t, size_t k,
+			    struct brim_row *out);
+/* Orders by group, owner, offset, start, count; in place. */
+BRIM_API void brim_table_sort(struct brim_table *t);
+/*
+ * Sorts, and makes one of rows of one owner and group whose starts and offsets
+ * both go on; where the offset has a bit of `fixed`, it stays the same instead.
+ */
+BRIM_API void brim_table_merge(struct brim_table *t, uint64_t fixed);
+/* The rows of a group in a sorted table: [*from, *to). */
+BRIM_API void brim_table_find(const struct brim_table *t, uint64_t group,
+			      size_t *from, size_t *to);
+/* Appends the rows of a group of a sorted table to x, without its number. */
+BRIM_API int brim_table_extents(const struct brim_table *t, uint64_t group,
+				struct brim_extents *x, struct brim_err *e);
+/*
+ * The next row that only one of two sorted tables has, from x's *i and y's *j
+ * on: 1 (x), 2 (y), with the row in *out and *i and *j behind it; 0 where there
+ * is none before x_end and y_end.
+ */
+BRIM_API int brim_table_differ(const struct brim_table *x, size_t *i,
+			       size_t x_end, const struct brim_table *y,
+			       size_t *j, size_t y_end, struct brim_row *out);
+
 /* ------------------------------------------------------------------- walks */
 
 /*
@@ -136,6 +185,12 @@ struct brim_walk_tree {
 	 * below covers, by the record's reach .. reach + reach_count - 1.
 	 */
 	const char *key[4];
+	/*
+	 * Where records are packed: the first of key is found in the records'
+	 * field record_key, its key_bits from bit key_shift on (0: as key[0]).
+	 */
+	const char *record_key;
+	uint32_t key_shift, key_bits;
 	const char *reach, *reach_count;
 	/* Records ascend by these fields, strictly or not. */
 	const char *order[4];
@@ -159,11 +214,23 @@ struct brim_walk_job {
 
 /* One thing that is wrong; `what` is a field or a word for what it is. */
 struct brim_walk_fault {
-	uint32_t job;
+	uint32_t job;    /* BRIM_WALK_NO_JOB: an object itself */
+	uint64_t object; /* its number; else that of the group */
+	int is_object;   /* an object, or a tree that begins in one */
 	uint64_t block;
 	int64_t element; /* of keys or records, from 0; -1: none */
 	const char *what;
 	uint64_t expected, found;
+};
+
+#define BRIM_WALK_NO_JOB UINT32_MAX
+
+/* What the walk's reads were so far; times are nanoseconds. */
+struct brim_walk_stats {
+	size_t struct_bytes;
+	const char *engine;
+	uint64_t reads, read_bytes;
+	uint64_t latency_sum_ns; /* of all reads */
 };
 
 BRIM_API int brim_walk_open(struct brim_walk **out, struct brim_device *d,
@@ -196,6 +263,17 @@ BRIM_API int brim_walk_extents(const struct brim_walk *w, size_t job,
 			       const char *start, const char *count,
 			       const char *tag, struct brim_extents *x,
 			       struct brim_err *e);
+/*
+ * Appends the records as rows whose starts get `base` added, of those whose
+ * owner is within [owner_from, owner_to]. The names are fields of records.
+ */
+BRIM_API int brim_walk_rows(const struct brim_walk *w, size_t job,
+			    const char *const names[4], uint64_t base,
+			    uint64_t owner_from, uint64_t owner_to,
+			    struct brim_table *t, struct brim_err *e);
+/* Fills *out, as far as its struct_bytes goes. */
+BRIM_API int brim_walk_stats(const struct brim_walk *w,
+			     struct brim_walk_stats *out);
 /* Appends the blocks of the tree itself, tagged with the job. */
 BRIM_API int brim_walk_blocks(const struct brim_walk *w, size_t job,
 			      struct brim_extents *x, struct brim_err *e);
@@ -203,6 +281,105 @@ BRIM_API int brim_walk_blocks(const struct brim_walk *w, size_t job,
 BRIM_API int brim_walk_read(struct brim_walk *w, const uint64_t *off_bytes,
 			    size_t n, uint32_t len_bytes, void *out,
 			    struct brim_err *e);
+
+/* ----------------------------------------------------------------- objects */
+
+/* Bits of a packed big-endian record; 0 is the highest of its first byte. */
+struct brim_bits {
+	uint32_t at, width; /* width 0: not there */
+};
+
+/* An extent packed into bits: count blocks at start, from `offset` on. */
+struct brim_packed {
+	uint32_t record_bytes; /* at most 64 */
+	struct brim_bits start, count, offset, flag;
+};
+
+/* Bits of a field, any of which may be set; NULL: never. */
+struct brim_flags {
+	const char *field;
+	uint64_t mask;
+};
+
+/* One of the two forks of an object: how its records are kept, how many. */
+struct brim_object_fork {
+	const char *format;             /* field: one of list, tree, others */
+	const char *count, *wide_count; /* fields: of records */
+	uint32_t formats;               /* those there may be, a bit for each */
+	uint64_t tag;                   /* goes into the offsets of its rows */
+};
+
+/*
+ * Objects of fixed size, a few in each block, that hold extents: inodes. Behind
+ * body_at come two forks, the second from split * split_bytes on (0: there is
+ * none). A fork is a list of packed records, or the root of a tree of them
+ * (the same names of fields as in the tree's blocks), or something else that
+ * holds none. Blocks are numbered with the group in the bits from group_log2
+ * on. Everything is copied but the layouts, which must outlive the walk.
+ */
+struct brim_object {
+	size_t struct_bytes;
+	const struct brim_layout *layout;
+	uint32_t object_bytes, body_at;
+	const char *magic;  /* must hold its default value */
+	const char *number; /* must hold the object's number */
+	const char *uuid;
+	const uint8_t *uuid_bytes;
+	const char *use;     /* 0 in those not in use, */
+	uint32_t kind_shift; /* its bits from there on tell 16 kinds, */
+	uint32_t kinds[16];  /* and which formats their first fork may have */
+	const char *none;    /* must be all ones in those in use */
+	const char *blocks;  /* in all records of both forks, and in trees */
+	const char *split;
+	uint32_t split_bytes;
+	struct brim_object_fork fork[2];
+	uint32_t list_format, tree_format;
+	uint32_t opaque_formats; /* a bit for each: not looked at any further */
+	struct brim_flags wide;  /* then wide_count has the number of records */
+	struct brim_flags away;  /* then the first fork is on another device */
+	struct brim_packed record;
+	uint64_t
+		flag_tag; /* for offsets of rows whose records have the flag, */
+	uint64_t tree_tag; /* and of the trees' own blocks */
+	uint32_t tree;     /* its kind; the objects' number is its owner */
+	const struct brim_layout *root;
+	uint32_t group_log2;
+	uint64_t group_blocks, last_group_blocks, group_count;
+	uint64_t first_block; /* of each group that may be anybody's */
+};
+
+/* Up to 64 objects that lie side by side; bit i stands for number + i. */
+struct brim_object_range {
+	uint64_t off_bytes;
+	uint64_t number; /* of the first */
+	uint32_t count;
+	uint64_t present; /* the others are not looked at */
+	uint64_t used;    /* must be in use; those present and not, must not */
+};
+
+struct brim_object_counts {
+	uint64_t objects; /* looked at */
+	uint64_t used;
+	uint64_t rows;
+	uint64_t bad; /* see brim_walk_bad */
+};
+
+/* Says what objects look like, once: -EINVAL names what cannot be. */
+BRIM_API int brim_walk_object(struct brim_walk *w, const struct brim_object *o,
+			      struct brim_err *e);
+/*
+ * Reads objects and their trees, and appends a row to t for each extent and
+ * each run of blocks of a tree. Not between start and run. A range is at most
+ * read_bytes long. What is wrong becomes a fault, as in trees.
+ */
+BRIM_API int brim_walk_objects(struct brim_walk *w,
+			       const struct brim_object_range *v, size_t n,
+			       struct brim_table *t,
+			       struct brim_object_counts *counts,
+			       struct brim_err *e);
+/* The k-th object of the last call whose rows may not be all: or -ENOENT. */
+BRIM_API int brim_walk_bad(const struct brim_walk *w, size_t k,
+			   uint64_t *number);
 
 #ifdef __cplusplus
 }

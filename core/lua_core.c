@@ -195,6 +195,7 @@ int luaopen_brim_core(lua_State *L)
 	brim__lua_open_scan(L);
 	brim__lua_open_extents(L);
 	brim__lua_open_walk(L);
+	brim__lua_open_table(L);
 	brim__lua_open_uuid(L);
 	brim__lua_open_edit(L);
 	return 1;

@@ -6,13 +6,13 @@
  */
 #include <string.h>
 
-#include "lua_util.h"
+#include "lua_walk.h"
 
 struct lextents {
 	struct brim_extents *x;
 };
 
-static struct brim_extents *check_extents(lua_State *L, int arg)
+struct brim_extents *brim__lua_extents(lua_State *L, int arg)
 {
 	struct lextents *h = luaL_checkudata(L, arg, BRIM_EXTENTS_MT);
 
@@ -56,22 +56,23 @@ static int extents_gc(lua_State *L)
 
 static int extents_tostring(lua_State *L)
 {
-	lua_pushfstring(L, "brim.extents of %I",
-			(LUAI_UACINT)brim_extents_count(check_extents(L, 1)));
+	lua_pushfstring(
+		L, "brim.extents of %I",
+		(LUAI_UACINT)brim_extents_count(brim__lua_extents(L, 1)));
 	return 1;
 }
 
 static int extents_len(lua_State *L)
 {
-	lua_pushinteger(L,
-			(lua_Integer)brim_extents_count(check_extents(L, 1)));
+	lua_pushinteger(
+		L, (lua_Integer)brim_extents_count(brim__lua_extents(L, 1)));
 	return 1;
 }
 
 /* x:add(start, count, tag?) -> x */
 static int extents_add(lua_State *L)
 {
-	struct brim_extents *x = check_extents(L, 1);
+	struct brim_extents *x = brim__lua_extents(L, 1);
 	struct brim_err e = { 0 };
 
 	must(L,
@@ -86,12 +87,12 @@ static int extents_add(lua_State *L)
 /* x:append(y, tag?) -> x */
 static int extents_append(lua_State *L)
 {
-	struct brim_extents *x = check_extents(L, 1);
+	struct brim_extents *x = brim__lua_extents(L, 1);
 	uint64_t tag = (uint64_t)luaL_optinteger(L, 3, 0);
 	struct brim_err e = { 0 };
 
 	must(L,
-	     brim_extents_append(x, check_extents(L, 2),
+	     brim_extents_append(x, brim__lua_extents(L, 2),
 				 lua_isnoneornil(L, 3) ? NULL : &tag, &e),
 	     &e);
 	lua_settop(L, 1);
@@ -109,7 +110,7 @@ static int push_range(lua_State *L, const struct brim_range *v)
 /* x:get(i) -> start, count, tag | nil */
 static int extents_get(lua_State *L)
 {
-	struct brim_extents *x = check_extents(L, 1);
+	struct brim_extents *x = brim__lua_extents(L, 1);
 	lua_Integer i = luaL_checkinteger(L, 2);
 	struct brim_range v;
 
@@ -122,14 +123,15 @@ static int extents_get(lua_State *L)
 
 static int extents_sum(lua_State *L)
 {
-	lua_pushinteger(L, (lua_Integer)brim_extents_sum(check_extents(L, 1)));
+	lua_pushinteger(L,
+			(lua_Integer)brim_extents_sum(brim__lua_extents(L, 1)));
 	return 1;
 }
 
 static int extents_longest(lua_State *L)
 {
-	lua_pushinteger(L,
-			(lua_Integer)brim_extents_longest(check_extents(L, 1)));
+	lua_pushinteger(
+		L, (lua_Integer)brim_extents_longest(brim__lua_extents(L, 1)));
 	return 1;
 }
 
@@ -147,7 +149,7 @@ static int push_index(lua_State *L, int64_t k)
 static int extents_outside(lua_State *L)
 {
 	return push_index(
-		L, brim_extents_outside(check_extents(L, 1),
+		L, brim_extents_outside(brim__lua_extents(L, 1),
 					(uint64_t)luaL_checkinteger(L, 2),
 					(uint64_t)luaL_checkinteger(L, 3)));
 }
@@ -155,7 +157,7 @@ static int extents_outside(lua_State *L)
 /* x:sort() -> x */
 static int extents_sort(lua_State *L)
 {
-	brim_extents_sort(check_extents(L, 1));
+	brim_extents_sort(brim__lua_extents(L, 1));
 	lua_settop(L, 1);
 	return 1;
 }
@@ -163,7 +165,7 @@ static int extents_sort(lua_State *L)
 /* x:union() -> x */
 static int extents_union(lua_State *L)
 {
-	brim_extents_union(check_extents(L, 1));
+	brim_extents_union(brim__lua_extents(L, 1));
 	lua_settop(L, 1);
 	return 1;
 }
@@ -171,7 +173,7 @@ static int extents_union(lua_State *L)
 /* x:join() -> x */
 static int extents_join(lua_State *L)
 {
-	brim_extents_join(check_extents(L, 1));
+	brim_extents_join(brim__lua_extents(L, 1));
 	lua_settop(L, 1);
 	return 1;
 }
@@ -180,7 +182,7 @@ static int extents_join(lua_State *L)
 static int extents_overlap(lua_State *L)
 {
 	size_t other = 0;
-	int64_t k = brim_extents_overlap(check_extents(L, 1), &other);
+	int64_t k = brim_extents_overlap(brim__lua_extents(L, 1), &other);
 
 	push_index(L, k);
 	if (k < 0)
@@ -192,16 +194,16 @@ static int extents_overlap(lua_State *L)
 /* x:differ(y) -> index | nil */
 static int extents_differ(lua_State *L)
 {
-	return push_index(L, brim_extents_differ(check_extents(L, 1),
-						 check_extents(L, 2)));
+	return push_index(L, brim_extents_differ(brim__lua_extents(L, 1),
+						 brim__lua_extents(L, 2)));
 }
 
 /* x:only(y) -> 1 or 2, start, count, tag | nil */
 static int extents_only(lua_State *L)
 {
 	struct brim_range v;
-	int which =
-		brim_extents_only(check_extents(L, 1), check_extents(L, 2), &v);
+	int which = brim_extents_only(brim__lua_extents(L, 1),
+				      brim__lua_extents(L, 2), &v);
 
 	if (!which) {
 		lua_pushnil(L);
@@ -216,7 +218,7 @@ typedef int derive_fn(const struct brim_extents *x, uint64_t from, uint64_t to,
 
 static int derive(lua_State *L, derive_fn *f)
 {
-	struct brim_extents *x = check_extents(L, 1);
+	struct brim_extents *x = brim__lua_extents(L, 1);
 	uint64_t from = (uint64_t)luaL_checkinteger(L, 2);
 	uint64_t to = (uint64_t)luaL_checkinteger(L, 3);
 	struct brim_err e = { 0 };
@@ -246,7 +248,7 @@ static int extents_starting(lua_State *L)
 /* x:depth(least) -> extents tagged with how many cover them */
 static int extents_depth(lua_State *L)
 {
-	struct brim_extents *x = check_extents(L, 1);
+	struct brim_extents *x = brim__lua_extents(L, 1);
 	uint64_t least = (uint64_t)luaL_checkinteger(L, 2);
 	struct brim_err e = { 0 };
 

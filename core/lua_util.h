@@ -20,6 +20,7 @@
 #define BRIM_SCAN_MT "brim.scan_handle"
 #define BRIM_EXTENTS_MT "brim.extents"
 #define BRIM_WALK_MT "brim.walk_handle"
+#define BRIM_TABLE_MT "brim.rows"
 #define BRIM_ERROR_MT "brim.error"
 
 /*
@@ -62,6 +63,7 @@ void brim__lua_open_run(lua_State *L);
 void brim__lua_open_scan(lua_State *L);
 void brim__lua_open_extents(lua_State *L);
 void brim__lua_open_walk(lua_State *L);
+void brim__lua_open_table(lua_State *L);
 void brim__lua_open_edit(lua_State *L);
 void brim__lua_open_uuid(lua_State *L);
 

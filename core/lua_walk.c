@@ -7,13 +7,10 @@
 #include <string.h>
 
 #include "lua_run.h"
+#include "lua_walk.h"
 
 struct llayout {
 	struct brim_layout *l;
-};
-
-struct lextents {
-	struct brim_extents *x;
 };
 
 /* User values: 1 the device, 2 the list of layouts. */
@@ -21,13 +18,18 @@ struct lwalk {
 	struct brim_walk *w; /* NULL: closed */
 };
 
-static struct brim_walk *check_walk(lua_State *L)
+struct brim_walk *brim__lua_walk(lua_State *L, int arg)
 {
-	struct lwalk *h = luaL_checkudata(L, 1, BRIM_WALK_MT);
+	struct lwalk *h = luaL_checkudata(L, arg, BRIM_WALK_MT);
 
 	if (!h->w)
 		luaL_error(L, "walk is closed");
 	return h->w;
+}
+
+static struct brim_walk *check_walk(lua_State *L)
+{
+	return brim__lua_walk(L, 1);
 }
 
 /*
@@ -97,12 +99,12 @@ static int walk_tostring(lua_State *L)
 
 /* ------------------------------------------------------------ description */
 
-/* A layout of the table at 2, which the walk then holds. */
-static const struct brim_layout *take_layout(lua_State *L, const char *name)
+const struct brim_layout *brim__lua_walk_layout(lua_State *L, int arg,
+						const char *name)
 {
 	struct llayout *h;
 
-	lua_getfield(L, 2, name);
+	lua_getfield(L, arg, name);
 	h = luaL_testudata(L, -1, BRIM_LAYOUT_MT);
 	if (!h)
 		luaL_error(L, "option '%s' is a layout's handle", name);
@@ -146,6 +148,7 @@ static void take_fields(lua_State *L, struct brim_walk_tree *t)
 	NAME(pointers);
 	NAME(reach);
 	NAME(reach_count);
+	NAME(record_key);
 #undef NAME
 }
 
@@ -159,11 +162,13 @@ static int walk_tree(lua_State *L)
 	int n;
 
 	luaL_checktype(L, 2, LUA_TTABLE);
-	t.leaf = take_layout(L, "leaf");
-	t.node = take_layout(L, "node");
+	t.leaf = brim__lua_walk_layout(L, 2, "leaf");
+	t.node = brim__lua_walk_layout(L, 2, "node");
 	take_fields(L, &t);
 	t.address_unit_bytes = (uint32_t)brim__lua_opt_int_field(
 		L, 2, "address_unit_bytes", 1);
+	t.key_shift = (uint32_t)brim__lua_opt_int_field(L, 2, "key_shift", 0);
+	t.key_bits = (uint32_t)brim__lua_opt_int_field(L, 2, "key_bits", 0);
 	take_names(L, "key", t.key);
 	take_names(L, "order", t.order);
 	t.is_strict = brim__lua_opt_bool_field(L, 2, "strict", 0);
@@ -257,8 +262,11 @@ static int walk_fault(lua_State *L)
 		lua_pushnil(L);
 		return 1;
 	}
-	lua_createtable(L, 0, 6);
-	set_int(L, "job", f.job);
+	lua_createtable(L, 0, 8);
+	if (f.job != BRIM_WALK_NO_JOB)
+		set_int(L, "job", f.job);
+	if (f.is_object)
+		set_int(L, "object", f.object);
 	set_int(L, "block", f.block);
 	set_int(L, "element", (uint64_t)f.element);
 	set_int(L, "expected", f.expected);
@@ -280,14 +288,6 @@ static int walk_records(lua_State *L)
 	return 1;
 }
 
-static struct brim_extents *extents_at(lua_State *L, int arg)
-{
-	struct lextents *h = luaL_checkudata(L, arg, BRIM_EXTENTS_MT);
-
-	luaL_argcheck(L, h->x, arg, "the list was not created");
-	return h->x;
-}
-
 /* walk:extents(job, list, start, count?, tag?) -> list */
 static int walk_extents(lua_State *L)
 {
@@ -297,7 +297,7 @@ static int walk_extents(lua_State *L)
 	if (brim_walk_extents(
 		    w, (size_t)luaL_checkinteger(L, 2), luaL_checkstring(L, 4),
 		    luaL_optstring(L, 5, NULL), luaL_optstring(L, 6, NULL),
-		    extents_at(L, 3), &e) < 0)
+		    brim__lua_extents(L, 3), &e) < 0)
 		return luaL_error(L, "%s", e.msg);
 	lua_settop(L, 3);
 	return 1;
@@ -310,9 +310,24 @@ static int walk_blocks(lua_State *L)
 	struct brim_err e = { 0 };
 
 	if (brim_walk_blocks(w, (size_t)luaL_checkinteger(L, 2),
-			     extents_at(L, 3), &e) < 0)
+			     brim__lua_extents(L, 3), &e) < 0)
 		return luaL_error(L, "%s", e.msg);
 	lua_settop(L, 3);
+	return 1;
+}
+
+/* walk:stats() -> {engine, reads, read_bytes, latency_sum_ns} */
+static int walk_stats(lua_State *L)
+{
+	struct brim_walk_stats st = { .struct_bytes = sizeof(st) };
+
+	brim_walk_stats(check_walk(L), &st);
+	lua_createtable(L, 0, 4);
+	lua_pushstring(L, st.engine);
+	lua_setfield(L, -2, "engine");
+	set_int(L, "reads", st.reads);
+	set_int(L, "read_bytes", st.read_bytes);
+	set_int(L, "latency_sum_ns", st.latency_sum_ns);
 	return 1;
 }
 
@@ -356,12 +371,19 @@ static int walk_read(lua_State *L)
 }
 
 static const luaL_Reg methods[] = {
-	{ "tree", walk_tree },       { "start", walk_start },
-	{ "run", walk_run },         { "reset", walk_reset },
-	{ "job", walk_job },         { "fault", walk_fault },
-	{ "records", walk_records }, { "extents", walk_extents },
-	{ "blocks", walk_blocks },   { "read", walk_read },
-	{ "close", walk_close },     { NULL, NULL },
+	{ "tree", walk_tree },
+	{ "start", walk_start },
+	{ "run", walk_run },
+	{ "reset", walk_reset },
+	{ "job", walk_job },
+	{ "fault", walk_fault },
+	{ "records", walk_records },
+	{ "extents", walk_extents },
+	{ "blocks", walk_blocks },
+	{ "read", walk_read },
+	{ "close", walk_close },
+	{ "stats", walk_stats },
+	{ NULL, NULL },
 };
 
 static const luaL_Reg meta[] = {
@@ -376,6 +398,7 @@ void brim__lua_open_walk(lua_State *L)
 	luaL_newmetatable(L, BRIM_WALK_MT);
 	luaL_setfuncs(L, meta, 0);
 	luaL_newlib(L, methods);
+	luaL_setfuncs(L, brim__lua_object_methods, 0);
 	lua_setfield(L, -2, "__index");
 	lua_pop(L, 1);
 	lua_pushcfunction(L, walk_open);

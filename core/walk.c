@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * walk.c: walks trees of many groups at once, level by level, at full queue
- * depth. Owns the jobs, the work lists, the set of blocks seen and the records
- * found. Called by the binding; walk_block.c checks single blocks. A block is
- * read once a job at most and levels only descend, so that any damage ends.
+ * depth. Owns the handle, the levels and the records found. Called by the
+ * binding; walk_jobs.c has the work lists, walk_block.c checks single blocks. A
+ * block is read once a job at most and levels only descend, so that any damage
+ * ends.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -12,8 +13,9 @@
 #include "walk.h"
 
 #define FAULTS_DEFAULT 1024u
-#define LEVELS_MAX 16u      /* what a tree of 2^40 blocks cannot reach */
-#define JOBS_MAX (1u << 23) /* of the hash table's keys */
+#define LEVELS_MAX 16u /* what a tree of 2^40 blocks cannot reach */
+#define JOBS_MAX (1u << 23)
+#define SLICE 4096u /* blocks of a level read before they are made use of */
 
 /* ---------------------------------------------------------------- handles */
 
@@ -91,20 +93,11 @@ static void items_free(struct brim__walk_item *v, size_t n)
 
 void brim_walk_reset(struct brim_walk *w)
 {
-	size_t k;
-
-	for (k = 0; k < w->job_count; k++) {
-		free(w->jobs[k].records);
-		free(w->jobs[k].blocks);
-	}
+	brim__walk_forget(w, 0);
 	items_free(w->now, w->now_count);
 	items_free(w->next, w->next_count);
-	free(w->seen);
 	w->now = w->next = NULL;
-	w->seen = NULL;
 	w->now_count = w->next_count = w->next_room = 0;
-	w->seen_count = w->seen_room = 0;
-	w->job_count = 0;
 	w->fault_count = 0;
 }
 
@@ -116,6 +109,7 @@ void brim_walk_close(struct brim_walk *w)
 		return;
 	brim__batch_close(w->batch);
 	brim_walk_reset(w);
+	brim__objects_free(w->objects);
 	brim_device_close(w->dev);
 	for (k = 0; k < w->kind_count; k++)
 		free(w->kinds[k].name);
@@ -144,160 +138,20 @@ int brim_walk_tree(struct brim_walk *w, const struct brim_walk_tree *tree,
 	return ret < 0 ? ret : (int)w->kind_count++;
 }
 
-/* -------------------------------------------------------------- work lists */
-
-void brim__walk_note(struct brim_walk *w, uint32_t job, uint64_t block,
-		     int64_t element, const char *what, uint64_t expected,
-		     uint64_t found)
-{
-	w->jobs[job].result.faults++;
-	if (w->fault_count < w->fault_max)
-		w->faults[w->fault_count++] =
-			(struct brim_walk_fault){ job,  block,    element,
-						  what, expected, found };
-}
-
-static size_t seen_slot(const uint64_t *v, size_t room, uint64_t key)
-{
-	size_t k = (size_t)(key * 0x9e3779b97f4a7c15u >> 20) & (room - 1);
-
-	while (v[k] && v[k] != key)
-		k = (k + 1) & (room - 1);
-	return k;
-}
-
-static int seen_grow(struct brim_walk *w)
-{
-	size_t room = w->seen_room ? 2 * w->seen_room : 1024, k;
-	uint64_t *v = calloc(room, sizeof(*v));
-
-	if (!v)
-		return -ENOMEM;
-	for (k = 0; k < w->seen_room; k++)
-		if (w->seen[k])
-			v[seen_slot(v, room, w->seen[k])] = w->seen[k];
-	free(w->seen);
-	w->seen = v;
-	w->seen_room = room;
-	return 0;
-}
-
-/* 1: the first time that this job has this block; 0: not. */
-static int seen_add(struct brim_walk *w, uint32_t job, uint64_t block)
-{
-	uint64_t key = ((uint64_t)job + 1) << 40 | block;
-	size_t k;
-
-	if (2 * w->seen_count >= w->seen_room && seen_grow(w) < 0)
-		return -ENOMEM;
-	k = seen_slot(w->seen, w->seen_room, key);
-	if (w->seen[k])
-		return 0;
-	w->seen[k] = key;
-	w->seen_count++;
-	return 1;
-}
-
-/* Puts a block on the next work list unless it cannot be one; -ENOMEM. */
-static int walk_push(struct brim_walk *w, const struct brim__walk_item *item,
-		     uint64_t from, int64_t element)
-{
-	struct brim__walk_job *job = &w->jobs[item->job];
-	struct brim__walk_item *v;
-	const char *what = NULL;
-	int ret = 0;
-
-	if (item->block < job->root.first_block ||
-	    item->block >= job->root.end_block)
-		what = "pointer";
-	else if ((ret = seen_add(w, item->job, item->block)) == 0)
-		what = "pointer, twice";
-	if (ret < 0)
-		return ret;
-	if (what) {
-		brim__walk_note(w, item->job, from, element, what,
-				job->root.end_block - 1, item->block);
-		job->is_gapped = true;
-		return 0;
-	}
-	if (w->next_count == w->next_room) {
-		size_t room = w->next_room ? 2 * w->next_room : 64;
-
-		v = reallocarray(w->next, room, sizeof(*v));
-		if (!v)
-			return -ENOMEM;
-		w->next = v;
-		w->next_room = room;
-	}
-	w->next[w->next_count++] = *item;
-	return 0;
-}
-
-/* Whether a root can be walked at all. */
-static int check_root(const struct brim_walk *w,
-		      const struct brim_walk_root *root, struct brim_err *e)
-{
-	uint64_t end;
-
-	if (root->tree >= w->kind_count || !root->levels ||
-	    root->levels > LEVELS_MAX || root->end_block > 1ull << 40 ||
-	    w->job_count >= JOBS_MAX)
-		return brim__errf(e, -EINVAL, "walk",
-				  "levels are 1 .. %u, blocks below 2^40",
-				  LEVELS_MAX);
-	if (brim_mul(root->group, w->group_bytes, &end) < 0 ||
-	    brim_add(end, root->end_block * w->block_bytes, &end) < 0 ||
-	    end > w->dev->info.size_bytes)
-		return brim__errf(e, -ERANGE, "walk",
-				  "group %llu ends past the device",
-				  (unsigned long long)root->group);
-	return 0;
-}
-
-int brim_walk_start(struct brim_walk *w, const struct brim_walk_root *root,
-		    struct brim_err *e)
-{
-	struct brim__walk_item item = { .block = root->block, .is_root = true };
-	int ret = check_root(w, root, e);
-
-	if (ret < 0)
-		return ret;
-	if (w->job_count == w->job_room) {
-		size_t room = w->job_room ? 2 * w->job_room : 64;
-		struct brim__walk_job *v;
-
-		v = reallocarray(w->jobs, room, sizeof(*v));
-		if (!v)
-			return brim__err(e, -ENOMEM, "walk", "start");
-		w->jobs = v;
-		w->job_room = room;
-	}
-	memset(&w->jobs[w->job_count], 0, sizeof(*w->jobs));
-	w->jobs[w->job_count].root = *root;
-	item.job = (uint32_t)w->job_count++;
-	item.level = root->levels - 1;
-	if (walk_push(w, &item, root->block, -1) < 0)
-		return brim__err(e, -ENOMEM, "walk", "start");
-	return (int)item.job;
-}
-
 /* ------------------------------------------------------------------ levels */
 
 static uint64_t item_offset(const struct brim_walk *w, const void *ctx,
 			    size_t k)
 {
-	const struct brim__walk_item *item = &w->now[k];
+	const struct brim__walk_item *item = &w->now[*(const size_t *)ctx + k];
 
-	(void)ctx;
-	return w->jobs[item->job].root.group * w->group_bytes +
-	       item->block * w->block_bytes;
+	return brim__walk_at(w, &w->jobs[item->job], item->block);
 }
 
 static int item_done(struct brim_walk *w, void *ctx, size_t k,
 		     const uint8_t *raw)
 {
-	(void)ctx;
-	return brim__walk_block(w, &w->now[k], raw);
+	return brim__walk_block(w, &w->now[*(const size_t *)ctx + k], raw);
 }
 
 static int job_add_block(struct brim__walk_job *job, uint64_t block)
@@ -373,6 +227,9 @@ static int take_records(struct brim_walk *w, struct brim__walk_item *item)
 	size_t n = (size_t)item->count * k->record_bytes;
 
 	check_order(w, item, k);
+	job->result.records += item->count;
+	if (job->object)
+		return brim__objects_records(w, job, item->body, item->count);
 	if (job->records_room - job->records_bytes < n) {
 		size_t room = 2 * job->records_room + n;
 		uint8_t *v = realloc(job->records, room);
@@ -385,7 +242,6 @@ static int take_records(struct brim_walk *w, struct brim__walk_item *item)
 	if (n)
 		memcpy(job->records + job->records_bytes, item->body, n);
 	job->records_bytes += n;
-	job->result.records += item->count;
 	return 0;
 }
 
@@ -411,27 +267,24 @@ static int take_children(struct brim_walk *w, struct brim__walk_item *item)
 		child.block = brim__place_get(
 			&k->pointer,
 			pointers + (size_t)i * k->pointer.width_bytes);
-		ret = walk_push(w, &child, item->block, i);
+		ret = brim__walk_push(w, &child, item->block, i);
 	}
 	return ret;
 }
 
-/* What a level's blocks mean together, in their order; then the next level. */
-static int walk_turn(struct brim_walk *w)
+/* Some blocks of a level that were read, in their order. */
+static int turn_slice(struct brim_walk *w, size_t from, size_t to)
 {
 	size_t k;
 	int ret = 0;
 
-	for (k = 0; k < w->now_count; k++)
-		if (w->now[k].is_good)
-			check_siblings(w, k);
-	for (k = 0; k < w->now_count && !ret; k++) {
+	for (k = from; k < to && !ret; k++) {
 		struct brim__walk_item *item = &w->now[k];
 		struct brim__walk_job *job = &w->jobs[item->job];
 
 		ret = job_add_block(job, item->block);
 		if (!item->is_good)
-			job->is_gapped = true;
+			job->is_gapping = true;
 		else if (!ret)
 			ret = item->level ? take_children(w, item)
 					  : take_records(w, item);
@@ -441,23 +294,45 @@ static int walk_turn(struct brim_walk *w)
 	return ret;
 }
 
-int brim_walk_run(struct brim_walk *w, struct brim_err *e)
+/* Reads a level, a slice at a time, so that bodies take little memory. */
+static int walk_level(struct brim_walk *w, struct brim_err *e)
 {
 	struct brim__walk_reader r = { .offset = item_offset,
 				       .done = item_done };
-	size_t k;
+	size_t from, k;
 	int ret = 0;
 
 	r.len_bytes = w->block_bytes;
+	r.ctx = &from;
+	for (from = 0; from < w->now_count && !ret; from += r.count) {
+		r.count = BRIM__MIN(w->now_count - from, (size_t)SLICE);
+		ret = brim__walk_read_all(w, &r, e);
+		if (!ret && turn_slice(w, from, from + r.count) < 0)
+			ret = brim__err(e, -ENOMEM, "walk", "run");
+	}
+	for (k = 0; k < w->now_count && !ret; k++)
+		if (w->now[k].is_good)
+			check_siblings(w, k);
+	for (k = 0; k < w->now_count; k++) {
+		struct brim__walk_job *job = &w->jobs[w->now[k].job];
+
+		job->is_gapped = job->is_gapped || job->is_gapping;
+	}
+	return ret;
+}
+
+int brim_walk_run(struct brim_walk *w, struct brim_err *e)
+{
+	size_t k;
+	int ret = 0;
+
 	while (w->next_count && !ret) {
 		items_free(w->now, w->now_count);
 		w->now = w->next;
-		w->now_count = r.count = w->next_count;
+		w->now_count = w->next_count;
 		w->next = NULL;
 		w->next_count = w->next_room = 0;
-		ret = brim__walk_read_all(w, &r, e);
-		if (!ret && walk_turn(w) < 0)
-			ret = brim__err(e, -ENOMEM, "walk", "run");
+		ret = walk_level(w, e);
 	}
 	for (k = 0; k < w->job_count; k++)
 		w->jobs[k].result.is_complete = !w->jobs[k].is_gapped;

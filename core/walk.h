@@ -16,6 +16,7 @@
 struct brim__place {
 	uint32_t off_bytes, width_bytes;
 	enum brim_endian endian;
+	uint32_t shift; /* of the bits wanted */
 	uint64_t all;
 	const char *name; /* the layout's */
 };
@@ -54,7 +55,11 @@ struct brim__walk_job {
 	size_t blocks_room;
 	uint64_t last[BRIM__WALK_FIELDS]; /* the last record's order */
 	bool has_last;
-	bool is_gapped; /* some block above the level at hand was unusable */
+	bool is_gapped;  /* some block above the level at hand was unusable */
+	bool is_gapping; /* or of this level */
+	uint64_t owner;  /* what blocks name: the group, or the object */
+	uint32_t object; /* its state's index plus 1; 0: a tree of a group */
+	uint32_t fork;
 };
 
 /* A block to be read: what the one above says of it, then what it holds. */
@@ -68,6 +73,12 @@ struct brim__walk_item {
 	uint8_t *body; /* records; or keys and behind them pointers */
 };
 
+struct brim__objects; /* what objects look like (objects.c) */
+
+struct brim__seen {
+	uint64_t job, block; /* job 0: free */
+};
+
 struct brim_walk {
 	struct brim_device *dev; /* held */
 	struct brim__batch *batch;
@@ -79,8 +90,9 @@ struct brim_walk {
 	size_t job_count, job_room;
 	struct brim_walk_fault *faults;
 	uint32_t fault_count, fault_max;
-	uint64_t *seen; /* job and block, plus 1; a hash table */
+	struct brim__seen *seen; /* a hash table; job plus 1 */
 	size_t seen_count, seen_room;
+	struct brim__objects *objects;
 	struct brim__walk_item *now, *next;
 	size_t now_count, next_count, next_room;
 	size_t *at; /* by slot: which of the reads it is */
@@ -105,8 +117,21 @@ int brim__walk_read_all(struct brim_walk *w, const struct brim__walk_reader *r,
 static inline uint64_t brim__place_get(const struct brim__place *p,
 				       const uint8_t *raw)
 {
-	return brim__load(raw + p->off_bytes, p->width_bytes, p->endian);
+	return brim__load(raw + p->off_bytes, p->width_bytes, p->endian) >>
+		       p->shift &
+	       p->all;
 }
+
+/* Where a block of a job lies on the device. */
+uint64_t brim__walk_at(const struct brim_walk *w,
+		       const struct brim__walk_job *job, uint64_t block);
+/* Adds a job that has no block of its own yet: its number; -ENOMEM. */
+int brim__walk_add_job(struct brim_walk *w, const struct brim__walk_job *job);
+/* Frees the jobs from number `mark` on, and what was seen. */
+void brim__walk_forget(struct brim_walk *w, size_t mark);
+/* Puts a block on the next work list unless it cannot be one; -ENOMEM. */
+int brim__walk_push(struct brim_walk *w, const struct brim__walk_item *item,
+		    uint64_t from, int64_t element);
 
 /* Resolves a description; on failure nothing is left in *k. */
 int brim__walk_kind(struct brim__walk_kind *k, const struct brim_walk_tree *t,
@@ -118,6 +143,18 @@ int brim__walk_place(struct brim__place *out, const struct brim_layout *l,
 void brim__walk_note(struct brim_walk *w, uint32_t job, uint64_t block,
 		     int64_t element, const char *what, uint64_t expected,
 		     uint64_t found);
+/* The same of an object. */
+void brim__walk_note_object(struct brim_walk *w, uint64_t number,
+			    int64_t element, const char *what,
+			    uint64_t expected, uint64_t found);
+/* Where a block that objects name lies on the device; false: nowhere. */
+bool brim__objects_at(const struct brim__objects *o, uint64_t block,
+		      uint64_t *off_bytes);
+/* Takes records of a tree that begins in an object; -ENOMEM. */
+int brim__objects_records(struct brim_walk *w, const struct brim__walk_job *job,
+			  const uint8_t *raw, uint32_t count);
+/* Frees all that objects.c keeps. */
+void brim__objects_free(struct brim__objects *o);
 /* Checks a block that was read and keeps what is needed of it; -ENOMEM. */
 int brim__walk_block(struct brim_walk *w, struct brim__walk_item *item,
 		     const uint8_t *raw);

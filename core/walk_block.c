@@ -111,6 +111,23 @@ static int resolve_bodies(struct brim__walk_kind *k,
 	return k->node_max ? 0 : refuse(e, t->node, t->keys);
 }
 
+/* The key within a packed record. */
+static int resolve_packed(struct brim__walk_kind *k,
+			  const struct brim_walk_tree *t, struct brim_err *e)
+{
+	struct brim__place *p = &k->record_key[0];
+	int ret = brim__walk_place(p, k->record, t->record_key, e);
+
+	if (ret < 0)
+		return ret;
+	if (k->key_fields != 1 || !t->key_bits || t->key_bits > 64 ||
+	    t->key_shift + t->key_bits > 8 * p->width_bytes)
+		return refuse(e, t->leaf, t->record_key);
+	p->shift = t->key_shift;
+	p->all = UINT64_MAX >> (64 - t->key_bits);
+	return 0;
+}
+
 /* What keys and records have in common. */
 static int resolve_keys(struct brim__walk_kind *k,
 			const struct brim_walk_tree *t, struct brim_err *e)
@@ -137,11 +154,13 @@ static int resolve_keys(struct brim__walk_kind *k,
 	}
 	for (i = 0; i < BRIM__WALK_FIELDS && t->key[i] && !ret; i++) {
 		ret = brim__walk_place(&k->node_key[i], low, t->key[i], e);
-		if (!ret)
+		if (!ret && !t->record_key)
 			ret = brim__walk_place(&k->record_key[i], k->record,
 					       t->key[i], e);
 	}
 	k->key_fields = (uint32_t)i;
+	if (!ret && t->record_key)
+		ret = resolve_packed(k, t, e);
 	for (i = 0; i < BRIM__WALK_FIELDS && t->order[i] && !ret; i++)
 		ret = brim__walk_place(&k->order[i], k->record, t->order[i], e);
 	k->order_fields = (uint32_t)i;
@@ -210,8 +229,7 @@ static bool check_header(struct brim_walk *w, struct brim__walk_item *item,
 			 const struct brim__walk_kind *k, const uint8_t *raw)
 {
 	const struct brim__walk_job *job = &w->jobs[item->job];
-	uint64_t at =
-		job->root.group * w->group_bytes + item->block * w->block_bytes;
+	uint64_t at = brim__walk_at(w, job, item->block);
 	uint32_t max = item->level ? k->node_max : k->record_max;
 	/* Blocks but the root are kept at least half full. */
 	uint32_t min = item->is_root ? item->level != 0 : max / 2;
@@ -225,7 +243,9 @@ static bool check_header(struct brim_walk *w, struct brim__walk_item *item,
 		return false;
 	}
 	expect(w, item, &k->address, raw, at / k->address_unit_bytes);
-	expect(w, item, &k->owner, raw, job->root.group);
+	/* Else one object after the other would take a whole tree for its. */
+	if (!expect(w, item, &k->owner, raw, job->owner) && job->object)
+		return false;
 	check_uuid(w, k, item, raw);
 	if (!expect(w, item, &k->level, raw, item->level))
 		return false;

@@ -24,6 +24,8 @@ local function fraction(p)
   local done, total = p.bytes_done or 0, p.bytes_total or 0
   if (p.ios_total or 0) > 0 then
     done, total = p.ios_done, p.ios_total
+  elseif total == 0 then
+    done, total = p.groups_done or 0, p.groups_total or 0
   end
   return total > 0 and math.min(done / total, 1) or 0
 end

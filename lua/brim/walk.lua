@@ -21,6 +21,9 @@ Walk.__name = "brim.walk"
 --- add append get sum longest outside sort union join overlap differ only complement tagged
 --- starting depth
 
+---@class brim.Table rows that say who holds which blocks: start, count, owner, offset; its methods
+--- are the core's (core/lua_table.c): add get sort merge find extents differ
+
 ---@class brim.WalkJob how a walk of one tree went
 ---@field blocks integer
 ---@field records integer
@@ -28,7 +31,8 @@ Walk.__name = "brim.walk"
 ---@field is_complete boolean all of its leaves were read
 
 ---@class brim.WalkFault
----@field job integer
+---@field job? integer nil: an object itself
+---@field object? integer the number of the object it is, or whose tree it is
 ---@field block integer
 ---@field element integer of the keys or records, from 0; -1: none
 ---@field what string a field, or a word for what is wrong
@@ -54,9 +58,17 @@ function M.extents()
   return core.extents_new()
 end
 
+---Make an empty table of rows. Starts have the number of a group in their bits from group_log2 on.
+---@param group_log2 integer 64: they have none
+---@return brim.Table
+function M.table(group_log2)
+  return core.table_new(group_log2)
+end
+
 ---Describe a kind of tree: name, leaf and node (layouts), the names of fields (magic, level, count,
 ---left, right, address, owner, uuid, records, keys, pointers), address_unit_bytes, uuid_bytes, key
----(fields of keys that the first record below has too), reach and reach_count, order, strict.
+---(fields of keys that the first record below has too), reach and reach_count, order, strict; where
+---records are packed, record_key, key_shift and key_bits say where the key is in them.
 ---@param o table
 ---@return integer kind
 function Walk:tree(o)
@@ -129,6 +141,50 @@ end
 ---@return brim.Extents
 function Walk:blocks(job)
   return self.handle:blocks(job, core.extents_new())
+end
+
+---Say what objects that hold extents look like, once: as struct brim_object of core/brim_walk.h,
+---with layouts for `layout` and `root`, `forks` a list of two, `kinds` by number, `record` with
+---{ at, width } in bits for start, count, offset, flag, `wide` and `away` with field and mask.
+---@param o table
+function Walk:object(o)
+  local copy = {}
+  for name, v in pairs(o) do
+    copy[name] = v
+  end
+  copy.layout, copy.root = o.layout.handle, o.root.handle
+  self.handle:object(copy)
+end
+
+---Read objects and the trees that begin in them; a row for each extent and each of the trees'
+---blocks goes to the table. What is wrong becomes faults.
+---@param ranges integer[] off_bytes, number of the first, a bit for each that is present, for each
+---  that must be in use; and so on: 4096 ranges at most
+---@param count integer of objects in each range, 1 .. 64
+---@param rows brim.Table
+---@return { objects: integer, used: integer, rows: integer, bad: integer[] }? result `bad`: the
+---  numbers of objects whose rows may not be all
+---@return brim.Error? err
+function Walk:objects(ranges, count, rows)
+  return self.handle:objects(ranges, count, rows)
+end
+
+---Append the records of a job to a table of rows.
+---@param job integer
+---@param rows brim.Table
+---@param names string[] the fields for start, count, owner, offset
+---@param base integer added to every start
+---@param owner_from integer only those of owners from here
+---@param owner_to integer to here, unsigned
+---@return brim.Table rows
+function Walk:rows(job, rows, names, base, owner_from, owner_to)
+  return self.handle:rows(job, rows, names, base, owner_from, owner_to)
+end
+
+---The reads so far: engine, reads, read_bytes, latency_sum_ns.
+---@return table
+function Walk:stats()
+  return self.handle:stats()
 end
 
 ---Read as many bytes at each of many offsets, at full queue depth.

@@ -1,11 +1,16 @@
 ---@meta
--- brim._meta.walk: walks and lists of extents, as C gives them to Lua.
+-- brim._meta.walk: walks, lists of extents and tables of rows, as C gives them to Lua.
 
 local core = {}
 
 ---Make an empty list of extents, ranges of blocks with a tag each.
 ---@return brim.Extents
 function core.extents_new() end
+
+---Make an empty table of rows.
+---@param group_log2 integer
+---@return brim.Table
+function core.table_new(group_log2) end
 
 ---Begin a walk of trees over an open device; brim.walk.open wraps it.
 ---@param opened brim.Device
@@ -168,5 +173,87 @@ function walk_handle:blocks(job, list) end
 ---@return brim.Error? err
 function walk_handle:read(offsets, len_bytes) end
 
+---Say what objects that hold extents look like, once.
+---@param o table
+function walk_handle:object(o) end
+
+---Read objects and their trees into a table of rows.
+---@param ranges integer[]
+---@param count integer
+---@param rows brim.Table
+---@return table? result objects, used, rows, bad
+---@return brim.Error? err
+function walk_handle:objects(ranges, count, rows) end
+
+---Append a job's records to a table of rows.
+---@param job integer
+---@param rows brim.Table
+---@param names string[]
+---@param base integer
+---@param owner_from integer
+---@param owner_to integer
+---@return brim.Table rows
+function walk_handle:rows(job, rows, names, base, owner_from, owner_to) end
+
+---Tell of the reads so far: engine, reads, read_bytes, latency_sum_ns.
+---@return table
+function walk_handle:stats() end
+
 ---Release it; any number of times.
 function walk_handle:close() end
+
+---A table of rows: start, count, owner, offset; # is their number.
+local rows = {}
+
+---Append a row.
+---@param start integer
+---@param count integer
+---@param owner integer
+---@param offset integer
+---@return brim.Table self
+function rows:add(start, count, owner, offset) end
+
+---Get the i-th, from 1.
+---@param i integer
+---@return integer? start
+---@return integer? count
+---@return integer? owner
+---@return integer? offset
+function rows:get(i) end
+
+---Order by group, owner, offset, start, count; unsigned.
+---@return brim.Table self
+function rows:sort() end
+
+---Sort, and make one of rows that go on from each other in blocks and offset; where the offset has
+---a bit of `fixed`, it must be the same instead.
+---@param fixed integer
+---@return brim.Table self
+function rows:merge(fixed) end
+
+---Find the rows of a group in a sorted table.
+---@param group integer
+---@return integer first
+---@return integer last less than first where there is none
+function rows:find(group) end
+
+---Append the rows of a group to a list of extents, tagged with their owner.
+---@param group integer
+---@param list brim.Extents
+---@return brim.Extents list
+function rows:extents(group, list) end
+
+---Find the next row that only one of two sorted tables has, from two indices on.
+---@param i integer
+---@param last integer
+---@param other brim.Table
+---@param j integer
+---@param other_last integer
+---@return integer? which 1: this one, 2: the other
+---@return integer i to go on from
+---@return integer j
+---@return integer start
+---@return integer count
+---@return integer owner
+---@return integer offset
+function rows:differ(i, last, other, j, other_last) end

@@ -1,22 +1,44 @@
--- brim.xfs.check_files: which blocks files share, for filesystems without a reverse map to say so:
--- the inodes in use that carry the reflink flag are read, their extents collected by group, and
--- what several hold must be what the refcount trees say. Nothing else of inodes is looked at.
--- Called by check. Blocks are numbers within a group unless they are called fs blocks.
+-- brim.xfs.check_files: the inodes of walked groups, read by chunks at full queue depth: each by
+-- itself, and what its two forks hold as rows of a table, with the extent trees that begin in them.
+-- The core reads and decodes (core/objects.c); here is what an XFS inode looks like. Called by
+-- check; check_held compares the rows with what the groups say of their blocks.
 local check_inodes = require "brim.xfs.check_inodes"
+local core = require "brim.core"
+local ondisk = require "brim.xfs.ondisk"
+local uuid = require "brim.uuid"
 local walk = require "brim.walk"
 
 local M = {}
 
 local PIECE <const> = 32 -- inodes read at once
-local BATCH <const> = 256 -- reads handed to the walk together
-local REFLINK <const>, NREXT64 <const> = 0x2, 0x10 -- of flags2
-local REALTIME <const> = 1 -- of flags
-local EXTENTS <const>, BTREE <const> = 2, 3 -- formats of a fork
-local INODE_MAGIC <const>, BMBT_MAGIC <const> = 0x494e, 0x424d4133
-local CORE_BYTES <const>, BMBT_HEADER_BYTES <const> = 176, 72
-local RECORD_BYTES <const>, ROOT_HEADER_BYTES <const> = 16, 4
-local MAX_LEVEL <const> = 9
-local MAX_SHARE <const> = 0xffffffff
+local BATCH <const> = 256 -- pieces read together
+local RANGE_VALUES <const> = 4 -- of a piece, in the list for the walk
+local LITERAL_AT <const> = 176 -- where the forks begin
+local MAX_BATCH_FAULTS <const> = 4096
+
+-- Formats of forks, and those that each type of file may have, by the top bits of its mode.
+local DEV <const>, LOCAL <const>, EXTENTS <const>, BTREE <const> = 0, 1, 2, 3
+local META_BTREE <const> = 5 -- of realtime metadata: not looked at
+local function mask(...)
+  local bits = 0
+  for _, format in ipairs { ... } do
+    bits = bits | 1 << format
+  end
+  return bits
+end
+local SPECIAL <const> = mask(DEV)
+local FORMATS <const> = { [1] = SPECIAL, [2] = SPECIAL, [4] = mask(LOCAL, EXTENTS, BTREE),
+  [6] = SPECIAL, [8] = mask(EXTENTS, BTREE), [10] = mask(LOCAL, EXTENTS, BTREE),
+  [12] = SPECIAL }
+
+local function with_meta_tree()
+  local kinds = {}
+  for kind, formats in pairs(FORMATS) do
+    kinds[kind] = formats
+  end
+  kinds[8] = kinds[8] | mask(META_BTREE)
+  return kinds
+end
 
 ---How many bytes the walk must be able to read at once for this.
 ---@param c brim.xfs.Checker
@@ -25,176 +47,142 @@ function M.read_bytes(c)
   return PIECE * c.sb.inodesize
 end
 
--- Adds an extent record of a file to its group; false where it lies nowhere.
-local function add_record(c, raw, at)
-  local l0, l1 = (">i8i8"):unpack(raw, at)
-  local fsblock, count = (l0 & 0x1ff) << 43 | l1 >> 21, l1 & (1 << 21) - 1
-  local ag, start = fsblock >> c.sb.agblklog, fsblock & (1 << c.sb.agblklog) - 1
-  if ag >= c.sb.agcount or start + count > c.address:length(ag) then
-    return false
-  end
-  c.files[ag] = c.files[ag] or walk.extents()
-  c.files[ag]:add(start, count)
-  return true
+-- The tree that holds the extents of one fork, as a kind for the walk.
+local function extent_tree(c)
+  return c.walk:tree { name = "bmbt", leaf = ondisk.bmbt,
+    node = ondisk.node("bmbt", c.sb.blocksize), magic = "magic", level = "level",
+    count = "numrecs", left = "leftsib", right = "rightsib", address = "blkno",
+    address_unit_bytes = 512, owner = "owner", uuid = "uuid", uuid_bytes = uuid.parse(c.uuid),
+    records = "recs", keys = "keys", pointers = "ptrs", key = { "startoff" }, record_key = "l0",
+    key_shift = 9, key_bits = 54 }
 end
 
-local function add_records(c, raw, from, count)
-  for i = 0, count - 1 do
-    if not add_record(c, raw, from + RECORD_BYTES * i) then
-      c.files_unknown = true
-    end
-  end
+---Tell the walk what inodes look like, and begin the table of what they hold.
+---@param c brim.xfs.Checker
+function M.open(c)
+  local sb = c.sb
+  c.held = walk.table(sb.agblklog)
+  c.bad_inodes = {}
+  c.walk:object { layout = ondisk.inode, object_bytes = sb.inodesize, body_at = LITERAL_AT,
+    magic = "magic", number = "ino", uuid = "uuid", uuid_bytes = uuid.parse(c.uuid), use = "mode",
+    kind_shift = 12, kinds = c.has.metadir and with_meta_tree() or FORMATS,
+    none = "next_unlinked", blocks = "nblocks", split = "forkoff", split_bytes = 8,
+    forks = { { format = "format", count = "nextents", wide_count = "big_nextents" },
+      { format = "aformat", count = "anextents", wide_count = "nextents",
+        formats = mask(LOCAL, EXTENTS, BTREE), tag = ondisk.RMAP_ATTR_FORK } },
+    list_format = EXTENTS, tree_format = BTREE, opaque_formats = mask(META_BTREE),
+    wide = { field = "flags2", mask = 0x10 }, away = { field = "flags", mask = 1 },
+    record = { record_bytes = 16, flag = { 0, 1 }, offset = { 1, 54 }, start = { 55, 52 },
+      count = { 107, 21 } },
+    flag_tag = ondisk.RMAP_UNWRITTEN, tree_tag = ondisk.RMAP_BMBT_BLOCK, tree = extent_tree(c),
+    root = ondisk.bmdr(20), group_log2 = sb.agblklog, group_blocks = sb.agblocks,
+    last_group_blocks = c.address.last_ag_blocks, group_count = sb.agcount,
+    first_block = c.first_block }
 end
 
--- Pointers of a node or a root: keys for as many as fit come before them.
-local function add_pointers(list, raw, from, most, count, level)
-  for i = 0, math.min(count, most) - 1 do
-    list[#list + 1] = { (">i8"):unpack(raw, from + 8 * most + 8 * i), level - 1 }
+-- --------------------------------------------------------------------- reading
+
+local WORDS <const> = { checksum = "the checksum is wrong", order = "out of order",
+  uuid = "is not the filesystem's", free = "the inode tree has it in use",
+  pointer = "points nowhere", ["pointer, twice"] = "points to a block met before",
+  key = "is not what the block above says" }
+
+local function add_fault(c, f)
+  local ino = f.object
+  local field = f.what
+  if f.element >= 0 then
+    field = ("%s[%d]"):format(field, f.element)
   end
+  if f.job then
+    field = ("extent tree block %d, %s"):format(f.block, field)
+  end
+  local why = WORDS[f.what]
+  local plain = f.what == "checksum" or f.what == "free" or f.what == "uuid"
+  if f.what == "in use" then
+    plain, why = true, "the inode tree has it free"
+  elseif f.what == "extent" then
+    plain, why = true, ("%d blocks at %d are not within a group"):format(f.expected, f.found)
+  end
+  c.report:add { group = ino >> c.sb.agblklog + c.sb.inopblog,
+    structure = ("inode %d"):format(ino), field = field,
+    expected = not plain and f.expected or nil, found = not plain and f.found or nil, why = why }
 end
 
--- What an inode's data fork holds: extents at once, or blocks to be read.
-local function take_inode(c, raw, at, blocks)
-  local magic, mode, format = (">I2I2xB"):unpack(raw, at)
-  local flags, flags2 = (">I2"):unpack(raw, at + 90), (">i8"):unpack(raw, at + 120)
-  if magic ~= INODE_MAGIC or mode == 0 then
-    c.files_unknown = true
-    return
-  elseif flags2 & REFLINK == 0 or flags & REALTIME ~= 0 then
-    return
+local function report(c)
+  local k = 1
+  local f = c.walk:fault(k)
+  while f do
+    add_fault(c, f)
+    k = k + 1
+    f = c.walk:fault(k)
   end
-  local count = flags2 & NREXT64 ~= 0 and (">i8"):unpack(raw, at + 24)
-    or (">I4"):unpack(raw, at + 76)
-  local fork_off = raw:byte(at + 82)
-  local room = fork_off > 0 and 8 * fork_off or c.sb.inodesize - CORE_BYTES
-  if room > c.sb.inodesize - CORE_BYTES then
-    c.files_unknown = true
-  elseif format == EXTENTS and count >= 0 and count <= room // RECORD_BYTES then
-    add_records(c, raw, at + CORE_BYTES, count)
-  elseif format == BTREE then
-    local level, n = (">I2I2"):unpack(raw, at + CORE_BYTES)
-    add_pointers(blocks, raw, at + CORE_BYTES + ROOT_HEADER_BYTES,
-      (room - ROOT_HEADER_BYTES) // RECORD_BYTES, n, math.min(level, MAX_LEVEL))
-  end
-end
-
-local function read(c, offsets, len_bytes)
-  local raws, err = c.walk:read(offsets, len_bytes)
-  return raws or error(err, 0)
-end
-
-local function take_block(c, raw, level, blocks)
-  local magic, at, count = (">I4I2I2"):unpack(raw)
-  local most = (c.sb.blocksize - BMBT_HEADER_BYTES) // RECORD_BYTES
-  if magic ~= BMBT_MAGIC or at ~= level or count > most then
-    c.files_unknown = true
-  elseif level == 0 then
-    add_records(c, raw, BMBT_HEADER_BYTES + 1, count)
-  else
-    add_pointers(blocks, raw, BMBT_HEADER_BYTES + 1, most, count, level)
-  end
-end
-
--- The blocks of files' extent trees, a batch at a time; each is read once at most.
-local function read_blocks(c, blocks)
-  local seen = {}
-  while #blocks > 0 do
-    local offsets, levels = {}, {}
-    while #blocks > 0 and #offsets < BATCH do
-      local fsblock, level = table.unpack(table.remove(blocks))
-      local place = level >= 0 and not seen[fsblock] and c.address:block(fsblock)
-      seen[fsblock] = true
-      if place then
-        offsets[#offsets + 1], levels[#levels + 1] = place.off_bytes, level
-      else
-        c.files_unknown = true
-      end
-    end
-    for i, raw in ipairs(read(c, offsets, c.sb.blocksize)) do
-      take_block(c, raw, levels[i], blocks)
-    end
+  if k > MAX_BATCH_FAULTS then
+    c.report:note "inodes are damaged in more ways than were kept"
   end
 end
 
--- Reads pieces of inode chunks and takes the inodes in use.
-local function read_pieces(c, pieces)
-  local offsets, blocks = {}, {}
-  for i, p in ipairs(pieces) do
-    offsets[i] = p[1]
+-- Some pieces at once.
+local function read(c, pieces)
+  local result, err = c.walk:objects(pieces, PIECE, c.held)
+  if not result then
+    error(err, 0)
   end
-  for i, raw in ipairs(read(c, offsets, M.read_bytes(c))) do
-    for k = 0, PIECE - 1 do
-      if pieces[i][2] >> k & 1 ~= 0 then
-        take_inode(c, raw, 1 + k * c.sb.inodesize, blocks)
-      end
-    end
+  for _, ino in ipairs(result.bad) do
+    c.bad_inodes[ino] = true
+    c.has_bad_inodes = true
   end
-  read_blocks(c, blocks)
+  c.counts.inodes = c.counts.inodes + result.used
+  report(c)
+  c.walk:reset()
 end
 
----Collect what the files of a walked group hold.
+---Remember which inodes a walked group has, from its inode tree; while that is at hand.
 ---@param c brim.xfs.Checker
 ---@param g brim.xfs.Group
 function M.collect(c, g)
   local job = g.jobs.inobt
+  g.pieces = {}
   if not job or not c.walk:job(job).is_complete or not g.chunks then
     c.files_unknown = true
     return
   end
-  local records, pieces = c.walk:records(job), {}
+  local records, list = c.walk:records(job), g.pieces
   for at = 1, #records, check_inodes.RECORD_BYTES do
     local startino, holemask, _, _, free = check_inodes.record_at(c, records, at)
-    local used = ~free & check_inodes.present(holemask)
+    local there = check_inodes.present(holemask)
     for first = 0, 63, PIECE do
-      local mask = used >> first & (1 << PIECE) - 1
-      if mask ~= 0 then
-        pieces[#pieces + 1] = { c.address:group_bytes(g.ag, (startino + first) * c.sb.inodesize),
-          mask }
+      local present = there >> first & (1 << PIECE) - 1
+      if present ~= 0 then
+        local n = #list
+        list[n + 1] = c.address:group_bytes(g.ag, (startino + first) * c.sb.inodesize)
+        list[n + 2] = c.address:inode_number(g.ag, startino + first)
+        list[n + 3] = present
+        list[n + 4] = present & ~(free >> first)
       end
     end
-    if #pieces >= BATCH then
-      read_pieces(c, pieces)
-      pieces = {}
-    end
-  end
-  read_pieces(c, pieces)
-end
-
----Keep what a group's refcount tree says, until all files have been read. Nothing is kept of an
----empty one: most are, and there may be millions.
----@param c brim.xfs.Checker
----@param g brim.xfs.Group
----@param shared? brim.Extents
-function M.keep(c, g, shared)
-  if not shared or #shared > 0 then
-    c.shared[g.ag] = shared or false
   end
 end
 
----Compare what files share with the refcount trees. Not where some file could not be read.
+---Read the inodes of walked groups; the walk has nothing else to do.
 ---@param c brim.xfs.Checker
-function M.compare(c)
-  if c.files_unknown then
-    c.report:note "some inodes could not be read: shared blocks were not compared"
-    return
-  end
-  for ag in pairs(c.files) do
-    if c.shared[ag] == nil then
-      c.shared[ag] = walk.extents()
+---@param groups brim.xfs.Group[]
+function M.read(c, groups)
+  local batch, most = {}, BATCH * RANGE_VALUES
+  for _, g in ipairs(groups) do
+    for at = 1, #g.pieces, RANGE_VALUES do
+      table.move(g.pieces, at, at + RANGE_VALUES - 1, #batch + 1, batch)
+      if #batch == most then
+        read(c, batch)
+        batch = {}
+        if core.interrupted() or not c.tick "inodes" then
+          c.stopped = "cancelled"
+          return
+        end
+      end
     end
+    g.pieces = nil
   end
-  for ag, shared in pairs(c.shared) do
-    local held = (c.files[ag] or walk.extents()):sort():depth(2):join()
-    local which, start, count, tag
-    if shared then
-      which, start, count, tag = held:only(shared:tagged(2, MAX_SHARE):join())
-    end
-    if which then
-      c.report:add { group = ag, structure = "refcountbt", field = "records",
-        why = ("%d blocks at %d: %d files hold them by %s, not so by the other"):format(count,
-          start, tag, which == 1 and "the inodes" or "this tree") }
-    end
-  end
+  read(c, batch)
 end
 
 return M

@@ -15,6 +15,7 @@ local NULL32 <const> = ondisk.NULL_AG_BLOCK
 ---@field agi? table
 ---@field free_list? integer[]
 ---@field jobs table<string, integer>
+---@field file_records? integer of the reverse map, where it could be read
 
 -- Decodes a header; nil where its magic or its checksum is wrong.
 local function decode(c, ag, name, raw)

@@ -95,17 +95,17 @@ local function totals(self, counts)
   for _, note in ipairs(self.notes) do
     lines[#lines + 1] = note
   end
-  lines[#lines + 1] = ("%s groups: %s as freshly made, %s walked (%s tree blocks, %s records)")
-    :format(pretty.count(counts.groups), pretty.count(counts.groups_fresh),
+  lines[#lines + 1] = ("%s groups: %s as freshly made, %s walked (%s tree blocks, %s records), %s "
+    .. "inodes in use read"):format(pretty.count(counts.groups), pretty.count(counts.groups_fresh),
       pretty.count(counts.groups_walked), pretty.count(counts.tree_blocks),
-      pretty.count(counts.records))
+      pretty.count(counts.records), pretty.count(counts.inodes))
   lines[#lines + 1] = self.count == 0 and "clean"
     or ("damaged: %s finding%s"):format(pretty.count(self.count), self.count == 1 and "" or "s")
   return lines
 end
 
 ---The whole report for people.
----@param counts table groups, groups_fresh, groups_walked, tree_blocks, records
+---@param counts table groups, groups_fresh, groups_walked, tree_blocks, records, inodes
 ---@return string
 function Report:text(counts)
   table.sort(self.findings, function(a, b)

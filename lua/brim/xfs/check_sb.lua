@@ -7,8 +7,8 @@ local M = {}
 
 local NULL64 <const> = ondisk.NULL_FS_INODE
 local NULL_UUID <const> = "00000000-0000-0000-0000-000000000000"
-local KNOWN_RO_COMPAT <const>, KNOWN_INCOMPAT <const> = 0xf, 0xff
-local NEEDSREPAIR <const>, META_UUID <const> = 0x10, 0x4
+local KNOWN_RO_COMPAT <const>, KNOWN_INCOMPAT <const> = 0xf, 0x1ff
+local NEEDSREPAIR <const>, META_UUID <const>, METADIR <const> = 0x10, 0x4, 0x100
 local ALIGN <const>, DALIGN <const> = 0x80, 0x100
 
 -- What mkfs sets once and growfs in all copies at once.
@@ -20,7 +20,8 @@ local SAME <const> = { "blocksize", "dblocks", "rblocks", "rextents", "logstart"
 
 -- Fields that are there only with their feature, and what else must not be in the sector.
 local function check_unused(report, ag, sb, raw)
-  local size = sb.features_incompat & META_UUID ~= 0 and 264 or 248
+  local size = sb.features_incompat & METADIR ~= 0 and 304
+    or sb.features_incompat & META_UUID ~= 0 and 264 or 248
   local from = raw:find("[^\0]", size + 1)
   -- libxfs writes the UUID of the metadata there in memory, never on disk.
   if from then

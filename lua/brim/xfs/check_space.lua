@@ -162,13 +162,15 @@ local function log_of(c, g)
   return list
 end
 
--- Nobody may claim what another does.
-local function check_claims(c, g, free, shared)
-  local claims, names = walk.extents(), {}
+-- Nobody may claim what another does. All that is no file's, nil where some of it is not known.
+local function check_claims(c, g, free, shared, cow)
+  local claims, names, is_known = walk.extents(), {}, true
   local function claim(name, list)
     if list then
       names[#names + 1] = name
       claims:append(list, #names)
+    else
+      is_known = false
     end
   end
   claim("the headers", headers(c))
@@ -179,7 +181,14 @@ local function check_claims(c, g, free, shared)
   end
   claim("inodes", g.chunks)
   claim("free space", free)
-  claim("shared data", shared)
+  if c.kinds.refcountbt then
+    claim("unfinished copies", cow)
+  end
+  local others = is_known and c.reads_files and not c.kinds.rmapbt
+    and walk.extents():append(claims):union() or nil
+  if shared then
+    claim("shared data", shared)
+  end
   claims:sort()
   local k, other = claims:overlap()
   if k then
@@ -188,6 +197,7 @@ local function check_claims(c, g, free, shared)
     c.report:add { group = g.ag, structure = "blocks", field = "claims",
       why = ("block %d is claimed by %s and by %s"):format(start, names[tag2], names[tag]) }
   end
+  return others
 end
 
 -- --------------------------------------------------------------- shared blocks
@@ -259,6 +269,7 @@ end
 -- Data: never where anything else is; shared as the refcount tree has it.
 local function check_data(c, g, map, special, shared)
   local data = map:tagged(0, math.maxinteger)
+  g.file_records = #data
   if #special + #data < #map then
     local odd = map:tagged(math.mininteger, OWNER.cow - 1)
     local start, _, tag = odd:get(1)
@@ -311,6 +322,7 @@ end
 ---@param c brim.xfs.Checker
 ---@param g brim.xfs.Group
 ---@return brim.Extents? shared what its refcount tree says of data
+---@return brim.Extents? claims all blocks that are no file's, where inodes will be compared with it
 function M.check(c, g)
   local free, shared, cow
   local counted = check_inodes.check(c, g, function(tree)
@@ -323,14 +335,14 @@ function M.check(c, g)
     end
   end
   check_counters(c, g)
-  check_claims(c, g, free, shared)
+  local claims = check_claims(c, g, free, shared, cow)
   if c.kinds.rmapbt and g.agf then
     check_map(c, g, free, shared, cow)
   end
   if not count_free(c, g, free) or not counted then
     c.is_counted = false
   end
-  return shared
+  return shared, claims
 end
 
 return M

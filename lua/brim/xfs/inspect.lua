@@ -94,7 +94,9 @@ local FEATURES <const> = { finobt = { "features_ro_compat", 1 },
   rmapbt = { "features_ro_compat", 2 }, reflink = { "features_ro_compat", 4 },
   inobtcount = { "features_ro_compat", 8 },
   ftype = { "features_incompat", 1 }, sparse = { "features_incompat", 2 },
-  bigtime = { "features_incompat", 8 }, nrext64 = { "features_incompat", 0x20 } }
+  bigtime = { "features_incompat", 8 }, nrext64 = { "features_incompat", 0x20 },
+  exchange = { "features_incompat", 0x40 }, parent = { "features_incompat", 0x80 },
+  metadir = { "features_incompat", 0x100 } }
 
 local function sector_bytes(sb)
   return sb.sectlog >= 9 and sb.sectlog <= MAX_SECTOR_LOG2 and 1 << sb.sectlog or 512

@@ -12,7 +12,7 @@ local NULL64 <const> = -1 -- the bit pattern 0xffffffffffffffff
 M.NULL_AG_BLOCK = NULL32
 M.NULL_FS_INODE = NULL64
 
-M.sb = struct("sb", { size_bytes = 264, endian = "big", crc32c = "crc", extensible = true,
+M.sb = struct("sb", { size_bytes = 304, endian = "big", crc32c = "crc", extensible = true,
   doc = "superblock, one sector, a copy in every group" }) {
   { 0, "u32", "magicnum", magic = 0x58465342, doc = "XFSB" },
   { 4, "u32", "blocksize", unit = "bytes" },
@@ -69,6 +69,13 @@ M.sb = struct("sb", { size_bytes = 264, endian = "big", crc32c = "crc", extensib
   { 232, "u64", "pquotino", doc = "inode of the project quota" },
   { 240, "u64", "lsn", doc = "of the last write" },
   { 248, "uuid", "meta_uuid", doc = "of the metadata where it differs" },
+  { 264, "u64", "metadirino", doc = "inode of the metadata directory" },
+  { 272, "u32", "rgcount", doc = "realtime groups" },
+  { 276, "u32", "rgextents", unit = "realtime extents", doc = "of every realtime group" },
+  { 280, "u8", "rgblklog", unit = "log2 of a realtime group's blocks, rounded up" },
+  { 281, "bytes[7]", "pad" },
+  { 288, "u64", "rtstart", unit = "blocks", doc = "of an internal realtime part" },
+  { 296, "u64", "rtreserved", unit = "blocks", doc = "of the realtime part" },
 }
 
 M.agf = struct("agf", { size_bytes = 224, endian = "big", crc32c = "crc", extensible = true,
@@ -170,6 +177,9 @@ M.refcount_rec = struct("refcount_rec", { size_bytes = 12, endian = "big",
 
 -- Owners of reverse map records that are no inodes (XFS_RMAP_OWN_*).
 M.OWNER = { fs = -3, log = -4, ag = -5, inobt = -6, inodes = -7, refcount = -8, cow = -9 }
+
+-- What the high bits of an offset in a reverse map's record say of a file's extent.
+M.RMAP_ATTR_FORK, M.RMAP_BMBT_BLOCK, M.RMAP_UNWRITTEN = 1 << 63, 1 << 62, 1 << 61
 
 -- The header of a block of a group's tree.
 local function short_header(magic)
