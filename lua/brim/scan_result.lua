@@ -40,6 +40,7 @@ local M = {}
 ---@field histograms? table<string, brim.Histogram>
 
 local BAR_COLUMNS <const> = 40
+local SHOWN <const> = 4 -- mismatches of a kind
 
 -- An unsigned value for people, with its unit.
 local function show(v, unit)
@@ -142,8 +143,11 @@ end
 local function show_mismatches(self, lines)
   for _, kind in ipairs(self.kinds) do
     lines[#lines + 1] = ("  %s %s: %s"):format(kind.piece, kind.what, pretty.count(kind.count))
+    local shown = 0
     for _, m in ipairs(self.mismatches) do
-      if m.piece == kind.piece and m.what == kind.what and m.rule == kind.rule then
+      local is_of = m.piece == kind.piece and m.what == kind.what and m.rule == kind.rule
+      if is_of and shown < SHOWN then
+        shown = shown + 1
         lines[#lines + 1] = ("    group %d, offset %d: %s, expected %s%s"):format(m.group,
           m.off_bytes, show(m.found), m.rule == "=" and "" or m.rule .. " ", show(m.expected))
       end
