@@ -222,10 +222,10 @@ static size_t bin_of(const struct brim__dist *p, uint64_t bits)
 	return lo;
 }
 
-/* The middle of one of 2^53 equal parts of (0, 1). */
+/* The middle of one of 2^52 equal parts of (0, 1): never 0 or 1. */
 static double point(uint64_t bits)
 {
-	return ((double)(bits >> 11) + 0.5) * 0x1p-53;
+	return ((double)(bits >> 12) + 0.5) * 0x1p-52;
 }
 
 static uint64_t clamp(double x, uint64_t min, uint64_t max)
@@ -255,8 +255,10 @@ static uint64_t log_normal(const struct brim__dist *p, double u)
 	const struct brim_dist *d = &p->d;
 	double z = 0;
 
+	u = p->lo + u * (p->hi - p->lo);
+	/* Rounding may have made it 1. */
 	if (d->b > 0)
-		z = brim__normal_quantile(p->lo + u * (p->hi - p->lo));
+		z = brim__normal_quantile(BRIM__MIN(u, 1 - 0x1p-53));
 	return clamp(brim__exp2(brim__log2(d->a) +
 				z * d->b / 0.69314718055994530942),
 		     d->min, d->max);
@@ -304,7 +306,7 @@ uint64_t brim_dist_value(const struct brim_dist *d, uint64_t bits)
 
 /*
  * The mean of the quantile function over (0, 1): heavy tails make it steep at
- * 1, so each halving of what is left gets its own points. Beyond 2^-53 of it
+ * 1, so each halving of what is left gets its own points. Beyond 2^-52 of it
  * nothing is ever drawn.
  */
 static double mean_drawn(const struct brim__dist *p)
@@ -314,7 +316,7 @@ static double mean_drawn(const struct brim__dist *p)
 	double sum = 0;
 	unsigned int octave;
 
-	for (octave = 0; octave < 53; octave++, part >>= 1) {
+	for (octave = 0; octave < 52; octave++, part >>= 1) {
 		uint64_t from = 0 - 2 * part;
 		double sum_here = 0;
 
