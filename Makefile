@@ -121,7 +121,7 @@ public_headers := core/brim.h core/brim_fill.h core/brim_overlay.h core/brim_pla
 
 .PHONY: all lib module exe plugin run test bench install install-module \
 	uninstall clean dist deps deps-test deps-fuzz lint format fuzz fuzz-built \
-	help spec-programs test-built run-built oracles FORCE
+	help spec-programs test-built run-built oracles campaign FORCE
 .DELETE_ON_ERROR:
 
 all: lib module exe plugin
@@ -171,6 +171,11 @@ deps-fuzz:
 	@bash .ci/deps build fuzz
 
 # Other generations of the reference tools, for the tests to judge by too.
+# brim check against xfs_repair, on used and on damaged filesystems; as root.
+campaign: exe
+	@BUILD='$B' BRIM='$(exe)' LUA='$(LUA)' N='$(or $(N),5000)' SEED='$(or $(SEED),1)' \
+		bash spec/campaign/run
+
 oracles:
 	@bash spec/tools/oracles $(RELEASES)
 

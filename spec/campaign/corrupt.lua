@@ -11,8 +11,11 @@ local TREES <const> = {
   { "rmapbt", "agf", "rmap_root", 40 }, { "refcountbt", "agf", "refcount_root", 4 },
   { "inobt", "agi", "root", 4 }, { "finobt", "agi", "free_root", 4 },
 }
-local HEADER_BYTES <const> = 56
-local CRC_AT <const> = { sb = 224, agf = 216, agi = 312, agfl = 32 } -- else of tree blocks
+local HEADER_BYTES <const>, LONG_HEADER_BYTES <const> = 56, 72
+local LITERAL_AT <const> = 176 -- of an inode: its forks
+local EXTENTS <const>, BTREE <const> = 2, 3 -- formats of a fork
+local CRC_AT <const> = { sb = 224, agf = 216, agi = 312, agfl = 32, inode = 100, bmbt = 64 }
+local TREE_CRC_AT <const> = 52
 
 -- What an off-by-one is tried on: offset and width within the structure.
 local COUNTERS <const> = {
@@ -25,6 +28,8 @@ local COUNTERS <const> = {
   agi = { { "count", 16, 4 }, { "level", 24, 4 }, { "freecount", 28, 4 }, { "length", 12, 4 },
     { "iblocks", 336, 4, "inobtcount" }, { "fblocks", 340, 4, "inobtcount" } },
   tree = { { "level", 4, 2 }, { "numrecs", 6, 2 } },
+  inode = { { "nblocks", 64, 8 }, { "nextents", 76, 4 }, { "big_nextents", 24, 8, "nrext64" },
+    { "anextents", 80, 2, "short" } },
 }
 
 local function read(file, off_bytes, len_bytes)
@@ -34,13 +39,72 @@ end
 
 M.read = read
 
+-- The blocks of a tree of extents, below pointers that lie in a block or in an inode.
+local function add_extent_tree(list, file, sb, ag, raw, at, count, level)
+  for i = 0, count - 1 do
+    local fsblock = (">I8"):unpack(raw, at + 8 * i)
+    local block = fsblock & (1 << sb.agblklog) - 1
+    local off = ((fsblock >> sb.agblklog) * sb.agblocks + block) * sb.blocksize
+    local below = read(file, off, sb.blocksize)
+    local n = (">I2"):unpack(below, 7)
+    list[#list + 1] = { kind = "bmbt", ag = ag, off = off, len = sb.blocksize, is_tree = true,
+      count = n, level = level - 1 }
+    if level > 1 then
+      local most = (sb.blocksize - LONG_HEADER_BYTES) // 16
+      add_extent_tree(list, file, sb, ag, below, LONG_HEADER_BYTES + 8 * most + 1, n, level - 1)
+    end
+  end
+end
+
+local function add_inode(list, file, sb, ag, off)
+  local raw = read(file, off, sb.inodesize)
+  local mode, format, split = (">I2"):unpack(raw, 3), raw:byte(6), 8 * raw:byte(83)
+  local room = split > 0 and split or sb.inodesize - LITERAL_AT
+  local nrext64 = (">I8"):unpack(raw, 121) & 0x10 ~= 0
+  local inode = { kind = "inode", ag = ag, off = off, len = sb.inodesize, nrext64 = nrext64,
+    is_used = mode ~= 0 }
+  list[#list + 1] = inode
+  if mode == 0 then
+    return
+  elseif format == EXTENTS then
+    inode.extents = nrext64 and (">I8"):unpack(raw, 25) or (">I4"):unpack(raw, 77)
+  end
+  for _, fork in ipairs { { format, LITERAL_AT, room },
+    { split > 0 and raw:byte(84), LITERAL_AT + split, sb.inodesize - LITERAL_AT - split } } do
+    if fork[1] == BTREE then
+      local level, n = (">I2I2"):unpack(raw, fork[2] + 1)
+      add_extent_tree(list, file, sb, ag, raw, fork[2] + 4 + 8 * ((fork[3] - 4) // 16) + 1, n,
+        level)
+    end
+  end
+end
+
+-- The inodes of a leaf of an inode tree.
+local function add_inodes(list, file, sb, ag, raw, count)
+  for i = 0, count - 1 do
+    local at = HEADER_BYTES + 16 * i + 1
+    local startino, holemask = (">I4I2"):unpack(raw, at)
+    if sb.features_incompat & 2 == 0 then
+      holemask = 0
+    end
+    for k = 0, 63 do
+      if holemask >> k // 4 & 1 == 0 then
+        add_inode(list, file, sb, ag, ag * sb.agblocks * sb.blocksize
+          + (startino + k) * sb.inodesize)
+      end
+    end
+  end
+end
+
 local function add_tree(list, file, sb, tree, ag, block)
   local off = (ag * sb.agblocks + block) * sb.blocksize
   local raw = read(file, off, sb.blocksize)
   local level, count = (">I2I2"):unpack(raw, 5)
   list[#list + 1] = { kind = tree[1], ag = ag, off = off, len = sb.blocksize, is_tree = true,
     count = count, level = level }
-  if level > 0 then
+  if level == 0 and tree[1] == "inobt" then
+    add_inodes(list, file, sb, ag, raw, count)
+  elseif level > 0 then
     local most = (sb.blocksize - HEADER_BYTES) // (tree[4] + 4)
     for i = 0, count - 1 do
       add_tree(list, file, sb, tree, ag, (">I4"):unpack(raw, HEADER_BYTES + most * tree[4] + 4 * i
@@ -89,7 +153,7 @@ end
 
 -- The structure with its checksum made right again.
 local function sealed(s, raw)
-  local at = CRC_AT[s.kind] or 52
+  local at = CRC_AT[s.kind] or TREE_CRC_AT
   return layout.struct("sum", { size_bytes = #raw, crc32c = "crc" }) {
     { 0, ("bytes[%d]"):format(at), "before" }, { at, "u32le", "crc" },
     { at + 4, ("bytes[%d]"):format(#raw - at - 4), "behind" },
@@ -140,16 +204,24 @@ function KINDS.swap(x, s, raw, random)
   return { { s.off, other }, { o.off, raw } }, ("with the one at %d"):format(o.off)
 end
 
+-- An inode of before only where it held other blocks: names and links are not looked at.
 function KINDS.stale(x, s, raw)
   local old = x.old and read(x.old, s.off, s.len)
-  if not old or old == raw or old:sub(1, 4) ~= raw:sub(1, 4) then
+  if not old or old == raw or old:sub(1, 4) ~= raw:sub(1, 4)
+    or s.kind == "inode" and old:sub(65, 72) == raw:sub(65, 72) then
     return nil
   end
   return { { s.off, old } }, "from before"
 end
 
 function KINDS.counter(x, s, raw, random)
+  if s.kind == "inode" and not s.is_used then
+    return nil
+  end
   local list = counters_of(s, function(name)
+    if s.kind == "inode" then
+      return s.nrext64 == (name == "nrext64")
+    end
     return x.sb.features_ro_compat & FEATURES[name] ~= 0
   end)
   local f = list[random(#list) + 1]
@@ -164,20 +236,31 @@ function KINDS.counter(x, s, raw, random)
 end
 
 -- Beyond what single events do: a bit of a record, with the checksum made right again.
-function KINDS.forged(_, s, raw, random)
-  if not s.is_tree or s.level > 0 or s.count == 0 then
+function KINDS.forged(x, s, raw, random)
+  local first, record = HEADER_BYTES, s.kind == "rmapbt" and 24 or s.kind == "refcountbt" and 12
+    or s.kind:find "ino" and 16 or 8
+  local count = s.is_tree and s.level == 0 and s.count or 0
+  if s.kind == "inode" then
+    first, count = LITERAL_AT, s.extents or 0
+  elseif s.kind == "bmbt" then
+    first, record = LONG_HEADER_BYTES, 16
+  end
+  if count == 0 then
     return nil
   end
-  local record = s.kind == "rmapbt" and 24 or s.kind == "refcountbt" and 12
-    or s.kind:find "ino" and 16 or 8
-  local at, bit = HEADER_BYTES + random(record * s.count), random(8)
-  return { { s.off, sealed(s, replace(raw, at, string.char(raw:byte(at + 1) ~ 1 << bit))) } },
-    ("bit %d of byte %d, checksum right"):format(bit, at)
+  local bit = random(8 * record * count)
+  if (s.kind == "inode" or s.kind == "bmbt") and x.sb.features_ro_compat & FEATURES.rmapbt == 0
+    and bit % 128 < 55 then
+    return nil -- where in its file an extent lies, only a reverse map knows as well
+  end
+  local at = first + bit // 8
+  return { { s.off, sealed(s, replace(raw, at, string.char(raw:byte(at + 1) ~ 128 >> bit % 8))) } },
+    ("bit %d of byte %d, checksum right"):format(7 - bit % 8, at)
 end
 
 -- Hostile: some bytes anywhere, with the checksum made right again.
 function KINDS.random(_, s, raw, random)
-  local most = s.kind == "sb" and 264 or s.is_tree and #raw or 352
+  local most = s.kind == "sb" and 264 or (s.is_tree or s.kind == "inode") and #raw or 352
   for _ = 0, random(4) do
     local at = 4 + random(most - 4)
     local v = ({ 0, 255, random(256), raw:byte(at + 1) ~ 1 << random(8) })[random(4) + 1]
