@@ -272,6 +272,26 @@ local function random_log_words(words, block, ag_blocks)
   end
 end
 
+-- What releases after the first have more of; seldom what contradicts a word that is there.
+local function random_new_words(words)
+  local all = table.concat(words, " ")
+  local function try(word, ...)
+    for _, other in ipairs { ... } do
+      if all:find(other) and not chance(9) then
+        return
+      end
+    end
+    words[#words + 1] = chance(4) and word or nil
+  end
+  try("-m rmapbt=0", "rmapbt")
+  try("-i nrext64=0", "nrext64")
+  try("-n parent=" .. math.random(0, 1))
+  try("-i exchange=" .. math.random(0, 1))
+  try("-l concurrency=" .. pick { 0, 2, 9, 40, 300 }, "%-l size")
+  try("-d concurrency=" .. pick { 0, 2, 3, 9, 17, 100, math.random(2, 500) }, "agcount", "agsize")
+  try("-m autofsck=" .. pick { "none", "check", "optimize", "repair", "0", "1" })
+end
+
 local function random_feature_words(words)
   for _, feature in ipairs { "finobt=0", "rmapbt=1", "reflink=0", "bigtime=0", "inobtcount=0" } do
     words[#words + 1] = chance(feature == "rmapbt=1" and 2 or 4) and "-m " .. feature or nil
@@ -285,14 +305,18 @@ end
 ---Make a random configuration, the same for the same seed and number. Most are valid.
 ---@param seed integer
 ---@param number integer
+---@param compat? string a release: with its words; default "6.1"
 ---@return brim.spec.XfsConfig
-function M.random(seed, number)
+function M.random(seed, number, compat)
   math.randomseed(seed, number)
   local words = {}
   local size_bytes = random_size(words)
   local block = random_block_words(words)
   random_log_words(words, block, random_group_words(words, size_bytes, block))
   random_feature_words(words)
+  if compat and compat ~= "6.1" then
+    random_new_words(words)
+  end
   return { size_bytes, table.concat(words, " ") }
 end
 

@@ -91,7 +91,7 @@ int main(int argc, char **argv)
 
 	if (argc < 3)
 		return 2;
-	for (i = 3; i < argc && mask_count < 64; i++) {
+	for (i = 3; i < argc && mask_count < 1024; i++) {
 		uint64_t off, len;
 
 		if (sscanf(argv[i], "%" SCNu64 ":%" SCNu64, &off, &len) != 2)

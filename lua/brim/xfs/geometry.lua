@@ -264,7 +264,7 @@ end
 local function set_max_inode_percent(s)
   local g = s.g
   local percent = s.o.max_inode_percent
-  if not percent or percent == 0 then
+  if not percent or percent == 0 and not s.version.takes_zero_percent then
     percent = g.data_blocks < TIB >> g.block_log2 and 25
       or g.data_blocks < 50 * TIB >> g.block_log2 and 5 or 1
   end

@@ -32,7 +32,8 @@ function M.set_stripe_unit(s)
     refuse("log_stripe_unit_bytes", unit_bytes, "must be a multiple of the block size %d",
       g.block_bytes)
   end
-  if not unit_bytes and g.sector_bytes > 512 then
+  local is_striped = g.has_stripe and s.version.prefers_data_stripe
+  if not unit_bytes and g.sector_bytes > 512 and not is_striped then
     unit_bytes = g.block_bytes
   end
   unit_bytes = unit_bytes or g.stripe_unit_blocks << g.block_log2

@@ -1,7 +1,9 @@
 -- brim.xfs.levels: how high the btrees of a V5 XFS can become.
--- Owns record sizes and height formulas of xfsprogs 6.1 (libxfs: xfs_*_btree.c, xfs_bmap.c).
+-- Owns record sizes and height formulas of xfsprogs (libxfs: xfs_*_btree.c, xfs_bmap.c).
 -- Called by geometry (initial free list) and logres (transaction reservations); pure arithmetic.
 -- Units: blocks are filesystem blocks, `*_levels` count btree levels, a lone root being 1.
+local versions = require "brim.xfs.versions"
+
 local M = {}
 
 -- Bytes of a CRC-carrying btree block header: short form (per group) and long form (in a fork).
@@ -23,7 +25,9 @@ local DATA_EXTENTS_LARGE <const> = (1 << 48) - 1
 local ATTR_EXTENTS_SMALL <const> = (1 << 15) - 1
 local ATTR_EXTENTS_LARGE <const> = (1 << 32) - 1
 
--- Records in the smallest btree root an inode is sure to have room for.
+-- Pointers of the smallest root there is, and records in the smallest one that an inode is sure to
+-- have room for.
+local SMALL_ROOT_POINTERS <const> = 2
 local DATA_ROOT_RECORDS <const> = 3
 local ATTR_ROOT_RECORDS <const> = 2
 
@@ -76,12 +80,12 @@ local function height_for_records(kind, block_bytes, records)
 end
 
 -- Height of a half-full tree that has eaten `total_blocks` blocks of space.
-local function height_for_space(kind, block_bytes, total_blocks)
+local function height_for_space(kind, block_bytes, total_blocks, root_pointers)
   if total_blocks < 1 then
     return 0
   end
   local _, node = M.min_records(kind, block_bytes)
-  local level_blocks, left_blocks, height = node, total_blocks - 1, 1
+  local level_blocks, left_blocks, height = root_pointers or node, total_blocks - 1, 1
   while level_blocks < left_blocks do
     left_blocks = left_blocks - level_blocks
     level_blocks = level_blocks * node
@@ -111,7 +115,8 @@ function M.max_levels(g)
   local rmap_levels, refcount_levels = 0, 0
   if g.rmapbt and g.reflink then
     -- Shared blocks have any number of owners: only the space itself bounds the tree.
-    rmap_levels = height_for_space("rmap", g.block_bytes, g.ag_blocks)
+    rmap_levels = height_for_space("rmap", g.block_bytes, g.ag_blocks,
+      versions.of(g.compat).has_small_roots and SMALL_ROOT_POINTERS or nil)
   elseif g.rmapbt then
     rmap_levels = height_for_records("rmap", g.block_bytes, g.ag_blocks)
   end
@@ -131,17 +136,17 @@ function M.max_levels(g)
   }
 end
 
----Return how many blocks a new group's free list (AGFL) is filled with: two for each btree that
----lives on it, one where a tree can never outgrow its root.
+---Return how many blocks a new group's free list (AGFL) is filled with, for each btree that lives
+---on it: two, where a tree can never outgrow its root one, or from 6.13 none.
 ---@param g brim.xfs.Geometry (partially filled is enough)
 ---@return integer blocks
 function M.free_list_blocks(g)
   local levels = M.max_levels(g)
-  local blocks = 2 * math.min(2, levels.alloc)
-  if g.rmapbt then
-    blocks = blocks + math.min(2, levels.rmap)
+  local function of(height)
+    local grown = math.min(2, height)
+    return versions.of(g.compat).has_split_free_lists and 2 * grown - 2 or grown
   end
-  return blocks
+  return 2 * of(levels.alloc) + (g.rmapbt and of(levels.rmap) or 0)
 end
 
 return M

@@ -8,6 +8,10 @@ local M = {}
 ---@field full string as `mkfs.xfs -V` prints it
 ---@field defaults table<string, boolean> of the features whose default changed
 ---@field has_concurrency boolean groups and log of solid state devices follow the number of CPUs
+---@field has_small_roots boolean a tree that fills a group may have a root of two pointers
+---@field has_split_free_lists boolean free lists allow for splits alone, not for the roots
+---@field prefers_data_stripe boolean for the log, before a block where sectors are large
+---@field takes_zero_percent boolean `-i maxpct=0` is no limit, else the default
 ---@field has_generations boolean fresh inodes get random generation numbers, else 0
 ---@field has_self_healing boolean autofsck is "repair" where rmapbt and parent are on
 ---@field obeys_environment boolean SOURCE_DATE_EPOCH and DETERMINISTIC_SEED fix what is random
@@ -19,14 +23,20 @@ M.LIST = {
   { name = "6.1", full = "6.1.0",
     defaults = { rmapbt = false, nrext64 = false, exchange = false, parent = false },
     has_concurrency = false, has_generations = false, has_self_healing = false,
+    has_small_roots = false, has_split_free_lists = false, prefers_data_stripe = false,
+    takes_zero_percent = false,
     obeys_environment = false, atimes = {} },
   { name = "6.13", full = "6.13.0",
     defaults = { rmapbt = true, nrext64 = true, exchange = false, parent = false },
     has_concurrency = true, has_generations = true, has_self_healing = false,
-    obeys_environment = false, atimes = { root = true } },
+    has_small_roots = true, has_split_free_lists = true, prefers_data_stripe = false,
+    takes_zero_percent = false,
+    obeys_environment = false, atimes = { root = true, summary = true } },
   { name = "7.2", full = "7.2.0",
     defaults = { rmapbt = true, nrext64 = true, exchange = true, parent = true },
     has_concurrency = true, has_generations = true, has_self_healing = true,
+    has_small_roots = true, has_split_free_lists = true, prefers_data_stripe = true,
+    takes_zero_percent = true,
     obeys_environment = true, atimes = { root = true, summary = true } },
 }
 
