@@ -196,6 +196,10 @@ int luaopen_brim_core(lua_State *L)
 	brim__lua_open_extents(L);
 	brim__lua_open_walk(L);
 	brim__lua_open_table(L);
+	brim__lua_open_fileset(L);
+	brim__lua_open_stream(L);
+	brim__lua_open_fill(L);
+	brim__lua_open_verify(L);
 	brim__lua_open_uuid(L);
 	brim__lua_open_edit(L);
 	return 1;

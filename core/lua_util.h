@@ -64,6 +64,10 @@ void brim__lua_open_scan(lua_State *L);
 void brim__lua_open_extents(lua_State *L);
 void brim__lua_open_walk(lua_State *L);
 void brim__lua_open_table(lua_State *L);
+void brim__lua_open_fileset(lua_State *L);
+void brim__lua_open_stream(lua_State *L);
+void brim__lua_open_fill(lua_State *L);
+void brim__lua_open_verify(lua_State *L);
 void brim__lua_open_edit(lua_State *L);
 void brim__lua_open_uuid(lua_State *L);
 

@@ -6,6 +6,7 @@
 require "brim._meta.core"
 require "brim._meta.device"
 require "brim._meta.edit"
+require "brim._meta.fill"
 require "brim._meta.layout"
 require "brim._meta.plan"
 require "brim._meta.run"
