@@ -115,7 +115,7 @@ lib_so := $B/libbrim.so.$(version)
 module := $B/lua/brim/core.so
 exe := $B/brim
 plugin := $(if $(nbdkit_plugin),$B/nbdkit-brim-plugin.so)
-public_headers := core/brim.h core/brim_fill.h core/brim_overlay.h core/brim_plan.h core/brim_run.h core/brim_scan.h core/brim_version.h core/brim_walk.h
+public_headers := core/brim.h core/brim_fill.h core/brim_overlay.h core/brim_plan.h core/brim_run.h core/brim_scan.h core/brim_version.h core/brim_workload.h core/brim_walk.h
 
 # ------------------------------------------------------------------ targets
 

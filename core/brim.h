@@ -176,5 +176,6 @@ BRIM_API uint32_t brim_crc_zeros(enum brim_checksum_kind kind, uint32_t reg,
 #include "brim_walk.h"
 #include "brim_overlay.h"
 #include "brim_fill.h"
+#include "brim_workload.h"
 
 #endif /* BRIM_H */
