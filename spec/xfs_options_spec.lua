@@ -1,8 +1,9 @@
 -- The mkfs.xfs command line as brim reads it: what it becomes, what is refused and in which words,
--- and whether the installed mkfs.xfs 6.1 gives the same verdict on random lines.
+-- and whether mkfs.xfs of each release gives the same verdict on random lines.
 local helper = require "spec.helper"
 local geometry = require "brim.xfs.geometry"
 local options = require "brim.xfs.options"
+local oracles = require "spec.oracles"
 local text = require "brim.xfs.text"
 
 local SEED <const> = 20011019
@@ -210,103 +211,114 @@ describe("brim.xfs.options", function()
     end
   end)
 
-  if not helper.has("mkfs.xfs") then
-    pending("mkfs.xfs not installed")
-    return
+  for _, compat in ipairs { "6.1", "6.13", "7.2" } do
+    describe("against mkfs.xfs " .. compat, function()
+      local oracle, missing = oracles.of("xfs", compat)
+      if not oracle then
+        pending(missing)
+        return
+      end
+
+      local FILE_BYTES <const> = 64 << 30
+      local CPUS <const> = math.tointeger(tonumber(helper.must "getconf _NPROCESSORS_ONLN"))
+      local image
+
+      setup(function()
+        image = helper.path("image")
+        helper.must("truncate -s %d %s", FILE_BYTES, image)
+      end)
+
+      local WORDS = {
+        { "b", "size" }, { "d", "agcount" }, { "d", "agsize" }, { "d", "size" }, { "d", "sunit" },
+        { "d", "swidth" }, { "d", "su" }, { "d", "sw" }, { "d", "sectsize" }, { "d", "noalign" },
+        { "i", "align" }, { "i", "maxpct" }, { "i", "perblock" }, { "i", "size" }, { "i", "attr" },
+        { "i", "projid32bit" }, { "i", "sparse" }, { "i", "nrext64" }, { "l", "agnum" },
+        { "l", "internal" }, { "l", "size" }, { "l", "version" }, { "l", "sunit" }, { "l", "su" },
+        { "l", "sectsize" }, { "l", "lazy-count" }, { "m", "finobt" }, { "m", "uuid" },
+        { "m", "rmapbt" }, { "m", "reflink" }, { "m", "inobtcount" }, { "m", "bigtime" },
+        { "n", "size" }, { "n", "version" }, { "n", "ftype" }, { "s", "size" }, { "s", "sectsize" },
+        { "d", "foo" }, { "m", "" }, { "l", "siz" }, { "d", "concurrency" }, { "l", "concurrency" },
+        { "i", "exchange" }, { "n", "parent" }, { "m", "autofsck" }, { "m", "metadir" },
+      }
+      local VALUES = { "", "0", "1", "2", "3", "4", "8", "16", "64", "100", "512", "1024", "2048",
+        "4096", "8192", "65536", "1k", "4k", "64k", "128k", "1m", "64m", "300m", "1g", "2g", "1t",
+        "8p", "1e", "8s", "4b", "0x1000", "0x10", "check", "none", "nr_cpus",
+        "abc", "1.5", "-1", "x", "4kb", "4K", "2M", "1 ",
+        "01234567-89ab-cdef-0123-456789abcdef" }
+      local FLAGS = { "-f", "-K", "-q", "-fK", "-C", "--unsupported", "--uns", "-z", "-Lfoo", "-N" }
+
+      local function pick(list)
+        return list[math.random(#list)]
+      end
+
+      local function random_words()
+        local words = {}
+        for _ = 1, math.random(3) do
+          local option = pick(WORDS)
+          local item = math.random(8) == 1 and option[2] or option[2] .. "=" .. pick(VALUES)
+          if math.random(10) == 1 then
+            item = item .. pick({ ",", ",,", ",foo", ",size=4k" })
+          end
+          if math.random(12) == 1 then
+            words[#words + 1] = "-" .. option[1] .. item
+          else
+            words[#words + 1] = "-" .. option[1]
+            words[#words + 1] = item
+          end
+        end
+        if math.random(6) == 1 then
+          words[#words + 1] = pick(FLAGS)
+        end
+        table.insert(words, math.random(8) == 1 and 1 or #words + 1, image)
+        return words
+      end
+
+      -- What brim refuses on purpose where the reference takes it.
+      local STRICTER = { "octal", "given twice", "log of a V5 filesystem is of version 2",
+        "makes no metadata directory", "combined with -d concurrency",
+        "combined with -l concurrency" }
+
+      local function is_stricter(err)
+        for _, part in ipairs(STRICTER) do
+          if err.message:find(part, 1, true) then
+            return true
+          end
+        end
+        return false
+      end
+
+      it("gives the same verdict and the same text on 1200 random lines", function()
+        math.randomseed(SEED)
+        local accepted = 0
+        for case = 1, 1200 do
+          local words, quoted = random_words(), {}
+          for i, word in ipairs(words) do
+            quoted[i] = helper.quote(word)
+          end
+          local line = table.concat(quoted, " ")
+          local label = ("seed %d case %d: mkfs.xfs -N %s"):format(SEED, case, line)
+          local pipe = assert(io.popen(oracle.mkfs .. " -N " .. line .. " 2>/dev/null"))
+          local said = pipe:read("a"):gsub("^%-m autofsck=[^\n]*\n", "")
+            :gsub("^%-m autofsck=[^\n]*\n", ""):gsub("^Filesystems formatted with [^\n]*\n", "")
+          local accepts = pipe:close() == true
+          table.insert(words, 1, "--compat=" .. compat)
+          local o, err = options.parse(words)
+          local g
+          if o then
+            g, err = geometry.compute(o, { size_bytes = FILE_BYTES, is_file = true,
+              cpus = CPUS })
+          end
+          if g then
+            assert.is_true(accepts, label .. "\nmkfs.xfs refuses, brim accepts")
+            assert.equal(said, text.geometry(g, image), label)
+            accepted = accepted + 1
+          else
+            assert.is_true(not accepts or is_stricter(err), ("%s\nmkfs.xfs accepts, brim: %s")
+              :format(label, err.message))
+          end
+        end
+        assert.is_true(accepted >= 50, ("only %d accepted"):format(accepted))
+      end)
+    end)
   end
-
-  describe("against mkfs.xfs", function()
-    local FILE_BYTES <const> = 64 << 30
-    local image
-
-    setup(function()
-      image = helper.path("image")
-      helper.must("truncate -s %d %s", FILE_BYTES, image)
-    end)
-
-    local WORDS = {
-      { "b", "size" }, { "d", "agcount" }, { "d", "agsize" }, { "d", "size" }, { "d", "sunit" },
-      { "d", "swidth" }, { "d", "su" }, { "d", "sw" }, { "d", "sectsize" }, { "d", "noalign" },
-      { "i", "align" }, { "i", "maxpct" }, { "i", "perblock" }, { "i", "size" }, { "i", "attr" },
-      { "i", "projid32bit" }, { "i", "sparse" }, { "i", "nrext64" }, { "l", "agnum" },
-      { "l", "internal" }, { "l", "size" }, { "l", "version" }, { "l", "sunit" }, { "l", "su" },
-      { "l", "sectsize" }, { "l", "lazy-count" }, { "m", "finobt" }, { "m", "uuid" },
-      { "m", "rmapbt" }, { "m", "reflink" }, { "m", "inobtcount" }, { "m", "bigtime" },
-      { "n", "size" }, { "n", "version" }, { "n", "ftype" }, { "s", "size" }, { "s", "sectsize" },
-      { "d", "foo" }, { "m", "" }, { "l", "siz" },
-    }
-    local VALUES = { "", "0", "1", "2", "3", "4", "8", "16", "64", "100", "512", "1024", "2048",
-      "4096", "8192", "65536", "1k", "4k", "64k", "128k", "1m", "64m", "300m", "1g", "2g", "1t",
-      "8p", "1e", "8s", "4b", "0x1000", "0x10", "abc", "1.5", "-1", "x", "4kb", "4K", "2M", "1 ",
-      "01234567-89ab-cdef-0123-456789abcdef" }
-    local FLAGS = { "-f", "-K", "-q", "-fK", "-C", "--unsupported", "--uns", "-z", "-Lfoo", "-N" }
-
-    local function pick(list)
-      return list[math.random(#list)]
-    end
-
-    local function random_words()
-      local words = {}
-      for _ = 1, math.random(3) do
-        local option = pick(WORDS)
-        local item = math.random(8) == 1 and option[2] or option[2] .. "=" .. pick(VALUES)
-        if math.random(10) == 1 then
-          item = item .. pick({ ",", ",,", ",foo", ",size=4k" })
-        end
-        if math.random(12) == 1 then
-          words[#words + 1] = "-" .. option[1] .. item
-        else
-          words[#words + 1] = "-" .. option[1]
-          words[#words + 1] = item
-        end
-      end
-      if math.random(6) == 1 then
-        words[#words + 1] = pick(FLAGS)
-      end
-      table.insert(words, math.random(8) == 1 and 1 or #words + 1, image)
-      return words
-    end
-
-    -- What brim refuses on purpose where the reference takes it.
-    local STRICTER = { "octal", "given twice", "log of a V5 filesystem is of version 2" }
-
-    local function is_stricter(err)
-      for _, part in ipairs(STRICTER) do
-        if err.message:find(part, 1, true) then
-          return true
-        end
-      end
-      return false
-    end
-
-    it("gives the same verdict and the same text on 1200 random lines", function()
-      math.randomseed(SEED)
-      local accepted = 0
-      for case = 1, 1200 do
-        local words, quoted = random_words(), {}
-        for i, word in ipairs(words) do
-          quoted[i] = helper.quote(word)
-        end
-        local line = table.concat(quoted, " ")
-        local label = ("seed %d case %d: mkfs.xfs -N %s"):format(SEED, case, line)
-        local pipe = assert(io.popen("mkfs.xfs -N " .. line .. " 2>/dev/null"))
-        local said = pipe:read("a"):gsub("^Filesystems formatted with [^\n]*\n", "")
-        local accepts = pipe:close() == true
-        local o, err = options.parse(words)
-        local g
-        if o then
-          g, err = geometry.compute(o, { size_bytes = FILE_BYTES, is_file = true })
-        end
-        if g then
-          assert.is_true(accepts, label .. "\nmkfs.xfs refuses, brim accepts")
-          assert.equal(said, text.geometry(g, image), label)
-          accepted = accepted + 1
-        else
-          assert.is_true(not accepts or is_stricter(err), ("%s\nmkfs.xfs accepts, brim: %s")
-            :format(label, err.message))
-        end
-      end
-      assert.is_true(accepted >= 50, ("only %d accepted"):format(accepted))
-    end)
-  end)
 end)

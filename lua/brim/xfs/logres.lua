@@ -5,6 +5,7 @@
 -- Called by geometry. Every quantity is bytes unless named otherwise; realtime is absent, quota is
 -- always allowed for.
 local levels = require "brim.xfs.levels"
+local versions = require "brim.xfs.versions"
 
 local M = {}
 
@@ -55,6 +56,7 @@ local function context(g, max_levels)
     dir_block = g.dir_block_bytes,
     max_levels = max_levels,
     finobt = g.finobt, rmapbt = g.rmapbt, reflink = g.reflink, parent = g.parent,
+    has_atomic_writes = versions.of(g.compat).has_atomic_writes,
     cluster = math.max(cluster_bytes // block_bytes, 1) * block_bytes,
     chunk_blocks = math.max(64, block_bytes // g.inode_bytes) >> g.inodes_per_block_log2,
     contiguous_extents = contiguous,
@@ -120,11 +122,11 @@ local function write(c)
   return DQUOTS_BYTES + math.max(mapping, freeing, c.parent and refcount_update(c, 1) or 0)
 end
 
-local function truncate(c)
+local function truncate(c, is_new)
   local mapping = inodes(c, 1) + buffers(c.max_levels.data + 1, c.block)
   local freeing = buffers(9, c.sector) + allocfree(c, 4)
-    + (c.parent and 0 or refcount_splits(c, 4))
-  return DQUOTS_BYTES + math.max(mapping, freeing, c.parent and refcount_update(c, 2) or 0)
+    + (is_new and 0 or refcount_splits(c, 4))
+  return DQUOTS_BYTES + math.max(mapping, freeing, is_new and refcount_update(c, 2) or 0)
 end
 
 local function quota_alloc(c)
@@ -185,18 +187,18 @@ end
 -- with it its repeat count). `count` is how often one operation may roll. Left out are those that
 -- are smaller than another of the list for every geometry: inode and superblock touch-ups, growing.
 local function transactions(c)
-  local write_count = c.reflink and 8 or 2
+  -- One more roll for each tree that is updated apart.
+  local new_count = 2 + (c.reflink and 1 or 0) + (c.rmapbt and 1 or 0)
+    + ((c.reflink or c.rmapbt) and 1 or 0)
+  local write_count = c.parent and new_count or c.reflink and 8 or 2
   local link_bytes, rename_bytes, attr_count = 0, 0, 0
   if c.parent then
-    -- One more roll for each tree that is updated apart; and those of the parent pointer.
-    write_count = 2 + (c.reflink and 1 or 0) + (c.rmapbt and 1 or 0)
-      + ((c.reflink or c.rmapbt) and 1 or 0)
     link_bytes, rename_bytes, attr_count = PARENT_LINK_BYTES, PARENT_RENAME_BYTES, 3
   end
   local set_bytes, remove_bytes = attr_set(c), attr_remove(c)
   return {
     { name = "write", bytes = write(c), count = write_count },
-    { name = "itruncate", bytes = truncate(c), count = write_count },
+    { name = "itruncate", bytes = truncate(c, c.parent), count = write_count },
     { name = "rename", count = 2 + attr_count, bytes = DQUOTS_BYTES + rename_bytes
       + directory_change(c, 5, 2, 7, 3, math.max(set_bytes, remove_bytes)) },
     { name = "link", count = 2 + attr_count, bytes = DQUOTS_BYTES + unlinked_remove(c)
@@ -214,6 +216,8 @@ local function transactions(c)
     { name = "attrsetm", bytes = set_bytes, count = 3 },
     { name = "attrrm", bytes = remove_bytes, count = 3 },
     { name = "qm_dqalloc", bytes = quota_alloc(c), count = write_count },
+    c.has_atomic_writes and { name = "atomic_ioend", bytes = truncate(c, true), count = new_count }
+      or nil,
   }
 end
 

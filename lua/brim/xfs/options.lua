@@ -115,7 +115,7 @@ function READERS.number(setting)
 end
 
 function READERS.threads(setting)
-  if setting.value == nil or setting.value == "nr_cpus" then
+  if setting.value == nil or setting.value == "" or setting.value == "nr_cpus" then
     return 1
   end
   return number.parse_integer(setting.value)

@@ -12,6 +12,7 @@ local M = {}
 ---@field has_split_free_lists boolean free lists allow for splits alone, not for the roots
 ---@field prefers_data_stripe boolean for the log, before a block where sectors are large
 ---@field takes_zero_percent boolean `-i maxpct=0` is no limit, else the default
+---@field has_atomic_writes boolean logs have room for the end of an atomic write
 ---@field has_generations boolean fresh inodes get random generation numbers, else 0
 ---@field has_self_healing boolean autofsck is "repair" where rmapbt and parent are on
 ---@field obeys_environment boolean SOURCE_DATE_EPOCH and DETERMINISTIC_SEED fix what is random
@@ -24,19 +25,19 @@ M.LIST = {
     defaults = { rmapbt = false, nrext64 = false, exchange = false, parent = false },
     has_concurrency = false, has_generations = false, has_self_healing = false,
     has_small_roots = false, has_split_free_lists = false, prefers_data_stripe = false,
-    takes_zero_percent = false,
+    has_atomic_writes = false, takes_zero_percent = false,
     obeys_environment = false, atimes = {} },
   { name = "6.13", full = "6.13.0",
     defaults = { rmapbt = true, nrext64 = true, exchange = false, parent = false },
     has_concurrency = true, has_generations = true, has_self_healing = false,
     has_small_roots = true, has_split_free_lists = true, prefers_data_stripe = false,
-    takes_zero_percent = false,
+    has_atomic_writes = false, takes_zero_percent = false,
     obeys_environment = false, atimes = { root = true, summary = true } },
   { name = "7.2", full = "7.2.0",
     defaults = { rmapbt = true, nrext64 = true, exchange = true, parent = true },
     has_concurrency = true, has_generations = true, has_self_healing = true,
     has_small_roots = true, has_split_free_lists = true, prefers_data_stripe = true,
-    takes_zero_percent = true,
+    has_atomic_writes = true, takes_zero_percent = true,
     obeys_environment = true, atimes = { root = true, summary = true } },
 }
 
