@@ -293,8 +293,7 @@ int64_t brim_extents_differ(const struct brim_extents *x,
 	return x->n == y->n ? -1 : (int64_t)least;
 }
 
-/* What v has before w begins, or all of it; where both begin alike, the tail
- * of the longer. */
+/* What v has before w begins, or all of it. */
 static int only_of(const struct brim_range *v, const struct brim_range *w,
 		   int is_first, struct brim_range *out)
 {
@@ -302,6 +301,21 @@ static int only_of(const struct brim_range *v, const struct brim_range *w,
 	if (w && w->start < end_of(v) && w->start > v->start)
 		out->count = w->start - v->start;
 	return is_first ? 1 : 2;
+}
+
+/* The same where both k-th begin alike: what the longer has past the shorter.
+ */
+static int only_rest(const struct brim_extents *x, const struct brim_extents *y,
+		     size_t k, struct brim_range *out)
+{
+	int is_first = x->v[k].count > y->v[k].count;
+	const struct brim_extents *a = is_first ? x : y, *b = is_first ? y : x;
+	struct brim_range rest = a->v[k];
+
+	rest.start += b->v[k].count;
+	rest.count -= b->v[k].count;
+	return only_of(&rest, k + 1 < b->n ? &b->v[k + 1] : NULL, is_first,
+		       out);
 }
 
 int brim_extents_only(const struct brim_extents *x,
@@ -318,12 +332,7 @@ int brim_extents_only(const struct brim_extents *x,
 		if (!v || w->start < v->start)
 			return only_of(w, v, 0, out);
 		if (v->count != w->count) {
-			uint64_t common = BRIM__MIN(v->count, w->count);
-
-			*out = v->count > w->count ? *v : *w;
-			out->start += common;
-			out->count -= common;
-			return v->count > w->count ? 1 : 2;
+			return only_rest(x, y, k, out);
 		}
 		if (v->tag != w->tag) {
 			*out = *v;

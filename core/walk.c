@@ -321,6 +321,17 @@ static int walk_level(struct brim_walk *w, struct brim_err *e)
 	return ret;
 }
 
+/* A read failed, or memory did: whatever was still to be read is missing. */
+static void walk_abandon(struct brim_walk *w)
+{
+	size_t k;
+
+	for (k = 0; k < w->now_count; k++)
+		w->jobs[w->now[k].job].is_gapped = true;
+	for (k = 0; k < w->next_count; k++)
+		w->jobs[w->next[k].job].is_gapped = true;
+}
+
 int brim_walk_run(struct brim_walk *w, struct brim_err *e)
 {
 	size_t k;
@@ -334,6 +345,8 @@ int brim_walk_run(struct brim_walk *w, struct brim_err *e)
 		w->next_count = w->next_room = 0;
 		ret = walk_level(w, e);
 	}
+	if (ret < 0)
+		walk_abandon(w);
 	for (k = 0; k < w->job_count; k++)
 		w->jobs[k].result.is_complete = !w->jobs[k].is_gapped;
 	return ret;

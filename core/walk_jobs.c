@@ -170,7 +170,7 @@ int brim__walk_push(struct brim_walk *w, const struct brim__walk_item *item,
 static int check_root(const struct brim_walk *w,
 		      const struct brim_walk_root *root, struct brim_err *e)
 {
-	uint64_t end;
+	uint64_t end, blocks;
 
 	if (root->tree >= w->kind_count || !root->levels ||
 	    root->levels > LEVELS_MAX || root->end_block > 1ull << 40 ||
@@ -179,8 +179,8 @@ static int check_root(const struct brim_walk *w,
 				  "levels are 1 .. %u, blocks below 2^40",
 				  LEVELS_MAX);
 	if (brim_mul(root->group, w->group_bytes, &end) < 0 ||
-	    brim_add(end, root->end_block * w->block_bytes, &end) < 0 ||
-	    end > w->dev->info.size_bytes)
+	    brim_mul(root->end_block, w->block_bytes, &blocks) < 0 ||
+	    brim_add(end, blocks, &end) < 0 || end > w->dev->info.size_bytes)
 		return brim__errf(e, -ERANGE, "walk",
 				  "group %llu ends past the device",
 				  (unsigned long long)root->group);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * seeds.c: what the fuzz targets begin with: `seeds DIR` fills DIR/bytes,
- * DIR/layout and DIR/image, which are there, with a few small inputs each.
+ * DIR/layout and the others, which are there, with a few small inputs each.
  */
 #include "../../core/image.h"
 #include "../../core/plan.h"
 #include "fuzz.h"
+#include "fuzz_tree.h"
 
 static const char *dir;
 
@@ -131,6 +132,92 @@ static void put_images(void)
 	put_image(2, p);
 }
 
+/* ------------------------------------------------------------------- trees */
+
+/* The head of a block, whatever else tree_flag makes right. */
+static uint8_t *tree_block(uint8_t *device, uint32_t n, int is_rmap,
+			   uint32_t level, uint32_t count)
+{
+	uint8_t *b = device + (size_t)n * TREE_BLOCK;
+
+	tree_store(b, 4, tree_magic[is_rmap]);
+	tree_store(b + 4, 2, level);
+	tree_store(b + 6, 2, count);
+	tree_store(b + 8, 4, n > 1 && !level ? n - 1 : UINT32_MAX);
+	tree_store(b + 12, 4, UINT32_MAX);
+	return b + TREE_HEAD;
+}
+
+/* A root in block 0 over `leaves` full leaves in blocks 1 and on. */
+static void put_tree(int n, int is_rmap, uint32_t leaves)
+{
+	static uint8_t input[TREE_INPUT + TREE_BYTES];
+	uint8_t *device = input + TREE_INPUT, *root, *b;
+	uint64_t at = 1;
+	struct tree_kind t;
+	uint32_t k, i;
+
+	tree_make(&t, is_rmap);
+	memset(input, 0, sizeof(input));
+	input[0] = TREE_SEALED | TREE_PLACED | TREE_MAGIC | TREE_FAULT;
+	input[1] = input[4] = (uint8_t)is_rmap;
+	input[3] = leaves ? 1 : 0;
+	root = tree_block(device, 0, is_rmap, leaves ? 1 : 0, leaves);
+	for (k = 0; k < leaves; k++) {
+		uint8_t *key = root + k * t.key_bytes;
+
+		b = tree_block(device, k + 1, is_rmap, 0, t.record_max);
+		if (k + 1 < leaves)
+			tree_store(b - TREE_HEAD + 12, 4, k + 2);
+		tree_store(key, 4, at);
+		tree_store(key + 4, is_rmap ? 8 : 4, 3);
+		tree_store(root + t.node_max * t.key_bytes + 4 * k, 4, k + 1);
+		for (i = 0; i < t.record_max; i++, at += 5) {
+			tree_store(b + i * t.record_bytes, 4, at);
+			tree_store(b + i * t.record_bytes + 4, 4, 3);
+			if (is_rmap)
+				tree_store(b + i * t.record_bytes + 8, 8, 3);
+		}
+		if (is_rmap)
+			tree_store(key + 20, 4, at - 5 + 2);
+	}
+	put("walk", n, input, TREE_INPUT + (leaves + 1) * TREE_BLOCK);
+}
+
+static void put_trees(void)
+{
+	put_tree(0, 0, 0);
+	put_tree(1, 0, 3);
+	put_tree(2, 1, 2);
+	put_tree(3, 1, 5);
+}
+
+static void put_extents(void)
+{
+	static const uint8_t a[] = { 0x80, 1, 3, 0,    0x80, 4,  3,    0, 0x81,
+				     2,    9, 1, 0x02, 0,    64, 0x0c, 3, 9 };
+	static const uint8_t b[] = { 0xc0, 0,    64, 3, 0xc0, 5,    0,
+				     1,    0xc1, 5,  5, 2,    0x06, 1,
+				     9,    0x04, 0,  9, 0x08, 0xff, 0xff };
+
+	put("extents", 0, a, sizeof(a));
+	put("extents", 1, b, sizeof(b));
+}
+
+/* As LLVMFuzzerTestOneInput of fuzz_scan.c reads it. */
+static void put_scans(void)
+{
+	static const uint8_t one[] = { 2,    0x13, 0, 32, 0, 20,   0x14, 2,
+				       4,    7,    1, 5,  3, 0xc1, 0x02, 5,
+				       0x02, 0x08, 3, 1,  2, 3,    4,    5 };
+	static const uint8_t two[] = { 4,    0x31, 3,    9, 2, 60,   0x51, 10,
+				       0x10, 0x48, 0,    9, 4, 0x05, 0x43, 1,
+				       0x52, 0x40, 0x89, 2, 0, 99,   0,    7 };
+
+	put("scan", 0, one, sizeof(one));
+	put("scan", 1, two, sizeof(two));
+}
+
 int main(int argc, char **argv)
 {
 	if (argc != 2)
@@ -139,5 +226,8 @@ int main(int argc, char **argv)
 	put_bytes();
 	put_layouts();
 	put_images();
+	put_trees();
+	put_extents();
+	put_scans();
 	return 0;
 }
