@@ -168,6 +168,8 @@ void brim__fill_stats(struct brim_fill *f, struct brim_fill_stats *out);
 
 /* The thread of a submitter. */
 void *brim__fill_thread(void *arg);
+/* Whether an error says that there is no room. */
+bool brim__fill_is_refusal(int error);
 /* Counts an operation that ended between the two times. */
 void brim__fill_finish(struct brim__fill_sub *s, const struct brim_op *op,
 		       const struct brim__fill_result *r, uint64_t start_ns,

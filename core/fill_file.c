@@ -238,28 +238,32 @@ static void remove_temporary(struct brim__fill_sub *s, const struct brim_op *op)
 		s->fill->calls->unlinkat(dir, name, 0);
 }
 
-/* What is left of a file in which a write, fsync or close failed. */
+/*
+ * What is left of a file in which a write, fsync or close failed: what was
+ * written before, cut off where that ends. A range in the middle is not known
+ * any more, unless it was refused as a whole for want of space.
+ */
 static void settle_data(struct brim__fill_sub *s, const struct brim_op *op,
 			struct brim__fill_result *r)
 {
-	bool is_range = op->kind == BRIM_OP_OVERWRITE && !is_rewrite(op);
+	bool is_write = !strcmp(r->call, "write");
 
 	/* The pages that could not be written back may be any of them. */
-	if (!strcmp(r->call, "fsync") || !strcmp(r->call, "close")) {
-		if (!is_range)
-			cut(s, op, op->off_bytes);
+	if (!is_write)
 		r->written_bytes = 0;
-		r->stands = is_range ? op->file.size_bytes : op->off_bytes;
+	if (op->kind == BRIM_OP_OVERWRITE && !is_rewrite(op)) {
+		r->stands = is_write && !r->written_bytes &&
+					    brim__fill_is_refusal(r->error)
+				    ? BRIM_FILE_AS_BEFORE
+				    : op->file.size_bytes;
 		return;
 	}
-	if (op->kind != BRIM_OP_CREATE && !r->written_bytes) {
+	r->stands = op->off_bytes + r->written_bytes;
+	/* A rewrite that was refused before it began. */
+	if (is_rewrite(op) && is_write && !r->written_bytes &&
+	    brim__fill_is_refusal(r->error))
 		r->stands = BRIM_FILE_AS_BEFORE;
-		return;
-	}
-	r->stands = is_range ? op->file.size_bytes
-			     : op->off_bytes + r->written_bytes;
-	/* Beyond lies the version before. */
-	if (is_rewrite(op))
+	else
 		cut(s, op, r->stands);
 }
 

@@ -73,27 +73,6 @@ static int by_index_down(const void *a, const void *b)
 					   : 0;
 }
 
-/* What waited for a file that was refused is given up: its file is another. */
-static void cancel_held(struct brim__fill_sub *s)
-{
-	uint32_t k;
-
-	for (k = 0; s->has_held && k < s->fail_count; k++) {
-		if (s->fails[k].op.file.id != s->held.file.id ||
-		    s->fails[k].op.kind == BRIM_OP_MKDIR)
-			continue;
-		s->fails[s->fail_count++] = (struct brim__fill_fail){
-			.op = s->held,
-			.result = { .call = "",
-				    .error = ECANCELED,
-				    .stands = s->held.kind == BRIM_OP_CREATE
-						      ? BRIM_FILE_NONE
-						      : BRIM_FILE_AS_BEFORE },
-		};
-		s->has_held = false;
-	}
-}
-
 /* The queue has room: the grant saw to it. */
 static void queue_failure(struct brim__fill_sub *s,
 			  const struct brim__fill_fail *x, uint64_t told_index)
@@ -124,7 +103,6 @@ int brim__fill_tell(struct brim__fill_sub *s)
 
 	if (!s->fail_count)
 		return 0;
-	cancel_held(s);
 	qsort(s->fails, s->fail_count, sizeof(s->fails[0]), by_index_down);
 	brim_stream_totals(s->stream, &t);
 	for (k = 0; k < s->fail_count && !ret; k++) {
@@ -133,7 +111,6 @@ int brim__fill_tell(struct brim__fill_sub *s)
 		ret = tell(s, &x->op, x->result.stands);
 		queue_failure(s, x, t.next_index);
 	}
-	s->begun = t.next_index - s->has_held;
 	s->fail_count = 0;
 	s->lowest_fail = UINT64_MAX;
 	return ret;

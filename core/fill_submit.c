@@ -33,7 +33,7 @@ static void update_done(struct brim__fill_sub *s)
 	atomic_store_explicit(&s->done, done, memory_order_release);
 }
 
-static bool is_refusal(int error)
+bool brim__fill_is_refusal(int error)
 {
 	return error == ENOSPC || error == EDQUOT || error == EFBIG;
 }
@@ -54,8 +54,8 @@ void brim__fill_finish(struct brim__fill_sub *s, const struct brim_op *op,
 	pthread_mutex_lock(&s->lock);
 	c->written_bytes += r->written_bytes;
 	c->ops[op->kind] += !r->error;
-	c->refused += r->error && is_refusal(r->error);
-	c->failed += r->error && !is_refusal(r->error);
+	c->refused += r->error && brim__fill_is_refusal(r->error);
+	c->failed += r->error && !brim__fill_is_refusal(r->error);
 	brim__hist_add(&c->latency[op->kind], end_ns - start_ns);
 	pthread_mutex_unlock(&s->lock);
 	update_done(s);
@@ -135,6 +135,40 @@ static void count_only(struct brim__fill_sub *s)
 	update_done(s);
 }
 
+/*
+ * What waited for a file in flight is done now, so that all the stream handed
+ * out has happened. Of a file that was refused it is given up: that is another
+ * file than it was meant for.
+ */
+static void finish_held(struct brim__fill_sub *s)
+{
+	uint32_t k;
+
+	if (!s->has_held || s->err.code)
+		return;
+	for (k = 0; k < s->fail_count; k++) {
+		const struct brim_op *op = &s->fails[k].op;
+
+		if (op->file.id == s->held.file.id && op->kind != BRIM_OP_MKDIR)
+			break;
+	}
+	if (k == s->fail_count) {
+		go_on(s);
+		brim__fill_ring_drain(s->ring);
+		return;
+	}
+	s->has_held = false;
+	s->begun = s->held.index + 1;
+	s->fails[s->fail_count++] = (struct brim__fill_fail){
+		.op = s->held,
+		.result = { .call = "",
+			    .error = ECANCELED,
+			    .stands = s->held.kind == BRIM_OP_CREATE
+					      ? BRIM_FILE_NONE
+					      : BRIM_FILE_AS_BEFORE },
+	};
+}
+
 static void use_grant(struct brim__fill_sub *s)
 {
 	if (s->fill->is_none)
@@ -144,6 +178,7 @@ static void use_grant(struct brim__fill_sub *s)
 			go_on(s);
 	if (s->ring) {
 		brim__fill_ring_drain(s->ring);
+		finish_held(s);
 		brim__fill_auto_pause(s);
 	}
 	brim__fill_tell(s);
