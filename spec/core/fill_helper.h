@@ -173,7 +173,9 @@ static int remove_one(const char *path, const struct stat *st, int kind,
 static inline const char *scratch_clear(void)
 {
 	if (!scratch[0]) {
-		const char *tmp = getenv("TMPDIR");
+		/* Memory, where there is a tmpfs: fsync costs nothing there. */
+		const char *tmp = access("/dev/shm", W_OK) ? getenv("TMPDIR")
+							   : "/dev/shm";
 
 		snprintf(scratch, sizeof(scratch), "%s/brim-fill.XXXXXX",
 			 tmp ? tmp : "/tmp");
