@@ -10,7 +10,7 @@ local PATHS <const> = "$PATH:/usr/sbin:/sbin"
 -- tools as keys. All of them must be there.
 local FAMILIES <const> = {
   xfs = { asks = "mkfs", argument = "-V", tools = { mkfs = "mkfs.xfs", repair = "xfs_repair",
-    db = "xfs_db", logprint = "xfs_logprint" } },
+    db = "xfs_db", logprint = "xfs_logprint", spaceman = "xfs_spaceman" } },
   f2fs = { asks = "mkfs", argument = "-V", tools = { mkfs = "mkfs.f2fs", fsck = "fsck.f2fs",
     dump = "dump.f2fs", resize = "resize.f2fs" } },
   uml = { asks = "kernel", argument = "--version", tools = { kernel = "linux.uml" } },
@@ -23,6 +23,7 @@ local FAMILIES <const> = {
 ---@field repair? string xfs_repair
 ---@field db? string xfs_db
 ---@field logprint? string xfs_logprint
+---@field spaceman? string xfs_spaceman, which is what xfs_info asks
 ---@field fsck? string fsck.f2fs
 ---@field dump? string dump.f2fs
 ---@field resize? string resize.f2fs

@@ -11,6 +11,7 @@ local MIB <const>, GIB <const>, TIB <const>, PIB <const> = 1 << 20, 1 << 30, 1 <
 ---@field [1] integer size of the target file
 ---@field [2] string options
 ---@field env? boolean run with the environment of xfstests, which allows tiny filesystems
+---@field compat? string the release it is made after, default 6.1 (KERNEL)
 ---@field sector_bytes? integer logical sector of the loop device that the kernel mounts it from
 
 M.UUID = "01234567-89ab-cdef-0123-456789abcdef"
@@ -341,6 +342,11 @@ M.KERNEL = {
   { 300 * MIB, "-L small" },
   { 20 * TIB, "-m rmapbt=1" },
   { 4 * GIB, "-l su=256k,agnum=1 -d su=12k,sw=2 -i nrext64=1" },
+  { 4 * GIB, "", compat = "6.13" },
+  { 4 * GIB, "-n parent=1 -b size=1k", compat = "6.13" },
+  { 4 * GIB, "", compat = "7.2" },
+  { 20 * TIB, "-s size=4k -d su=64k,sw=4 -i size=1024", compat = "7.2", sector_bytes = 4096 },
+  { 4 * GIB, "-n parent=0 -m autofsck=check,reflink=0", compat = "7.2" },
 }
 
 -- ----------------------------------------------------------------- workspaces

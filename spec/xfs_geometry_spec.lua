@@ -199,6 +199,44 @@ describe("brim.xfs.geometry", function()
     end)
   end)
 
+  -- What is asked for by number is compared with mkfs.xfs in xfs_random_geometry_spec.
+  describe("a solid state device", function()
+    local function of(o, device)
+      o.size_bytes = 100 * GIB
+      device.size_bytes, device.cpus = 100 * GIB, 9
+      return assert(geometry.compute(o, device))
+    end
+
+    it("gets groups and log for the CPUs from 6.13 on", function()
+      for _, compat in ipairs { "6.13", "7.2" } do
+        for _, block_bytes in ipairs { 4096, 65536 } do
+          local solid = of({ compat = compat, block_bytes = block_bytes },
+            { is_rotational = false })
+          local asked = of({ compat = compat, block_bytes = block_bytes, data_concurrency = 9,
+            log_concurrency = 9 }, {})
+          local disk = of({ compat = compat, block_bytes = block_bytes }, { is_rotational = true })
+          assert.same(asked, solid)
+          assert.equal(4, disk.ag_count)
+          assert.equal(9, solid.ag_count)
+          assert.equal(block_bytes == 65536, solid.log_blocks > disk.log_blocks)
+        end
+      end
+    end)
+
+    it("is like any other where groups are asked for, or none of that, and in 6.1", function()
+      for _, o in ipairs { {}, { compat = "7.2", ag_count = 5, log_bytes = 1 << 30 },
+        { compat = "7.2", data_concurrency = 0, log_concurrency = 0 } } do
+        local disk = of(o, { is_rotational = true })
+        assert.same(disk, of(o, { is_rotational = false }))
+      end
+    end)
+
+    it("counts 1 as the number of CPUs", function()
+      local o = { compat = "7.2", data_concurrency = 1, log_concurrency = 1 }
+      assert.same(of({ compat = "7.2" }, { is_rotational = false }), of(o, {}))
+    end)
+  end)
+
   describe("against real images of mkfs.xfs 6.1", function()
     local oracle, missing = oracles.of("xfs", "6.1")
     if not oracle then

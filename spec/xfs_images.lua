@@ -6,6 +6,7 @@ local assert = require "luassert"
 local configs = require "spec.xfs_configs"
 local geometry = require "brim.xfs.geometry"
 local helper = require "spec.helper"
+local mkfs = require "brim.xfs.mkfs"
 local ondisk = require "brim.xfs.ondisk"
 local options = require "brim.xfs.options"
 local versions = require "brim.xfs.versions"
@@ -210,6 +211,31 @@ function Judge:compare(config, label, must_work)
   os.remove(images.reference)
   os.remove(images.brim)
   return g ~= nil
+end
+
+---Compare what both make on a loop device that says whether it is a disk that turns.
+---@param config brim.spec.XfsConfig
+---@param label string
+---@param is_rotational boolean
+function Judge:compare_on_device(config, label, is_rotational)
+  local dir = self.scratch.dir
+  local cpus = math.tointeger(tonumber(helper.must "getconf _NPROCESSORS_ONLN"))
+  local images = { reference = dir .. "/reference", brim = dir .. "/brim" }
+  local g = assert(self:geometry(config, { size_bytes = config[1], is_file = false,
+    is_rotational = is_rotational, cpus = cpus }))
+  for who, image in pairs(images) do
+    helper.must("rm -f %s && truncate -s %d %s", image, config[1], image)
+    local loop <close> = configs.loop(image)
+    helper.must("echo %d > /sys/block/%s/queue/rotational", is_rotational and 1 or 0,
+      loop.device:match "[^/]+$")
+    local seen = assert(mkfs.look(loop.device))
+    assert.equal(is_rotational, seen.is_rotational)
+    assert.int(seen.cpus, cpus)
+    helper.must(self:command(config), self.programs[who], loop.device)
+  end
+  self:compare_images(images, g, label)
+  os.remove(images.reference)
+  os.remove(images.brim)
 end
 
 ---Compare random configurations of a seed; failures are collected and asserted at the end.

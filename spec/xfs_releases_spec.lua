@@ -46,6 +46,12 @@ local NEW <const> = {
   { 3 * GIB, "-s size=4k -n parent=1 -d su=256k,sw=2" },
 }
 
+-- Block devices: size, options. Blocks of 64 KiB make a log follow the CPUs, even if few.
+local DEVICES <const> = {
+  { 4 * GIB, "" }, { 40 * GIB, "-b size=64k" }, { 40 * GIB, "-d agcount=5 -b size=64k" },
+  { 40 * GIB, "-d concurrency=9 -l concurrency=0" },
+}
+
 for index, compat in ipairs { "6.13", "7.2" } do
   describe("identity with mkfs.xfs " .. compat, function()
     local oracle, missing = oracles.of("xfs", compat)
@@ -81,6 +87,19 @@ for index, compat in ipairs { "6.13", "7.2" } do
     for i, config in ipairs(configs.IDENTITY) do
       if ALL or i % SHARE == index then
         compares(config)
+      end
+    end
+
+    for _, is_rotational in ipairs { true, false } do
+      for _, config in ipairs(DEVICES) do
+        local label = ("a %s of %d GiB %s"):format(is_rotational and "disk" or "solid state disk",
+          config[1] >> 30, config[2])
+        it(label .. " #root", function()
+          if not judge.scratch then
+            return pending "needs root and loop devices"
+          end
+          judge:compare_on_device(config, label, is_rotational)
+        end)
       end
     end
 
