@@ -273,8 +273,8 @@ local function result_of(c)
     by_structure = r.by_structure, log = c.log_state, stopped = c.stopped,
     groups = c.counts.groups, groups_fresh = c.counts.groups_fresh,
     groups_walked = c.counts.groups_walked, tree_blocks = c.counts.tree_blocks,
-    is_counted = true, jobs = {}, maps = {}, shared = {}, room = {},
-    to_walk = 0 }
+    records = c.counts.records, inodes = c.counts.inodes, icount = c.icount, ifree = c.ifree,
+    fdblocks = c.fdblocks }
 end
 
 local function run(c, fs, o)

@@ -85,9 +85,9 @@ end
 local function add_difference(c, ag, which, start, count, owner, offset)
   start = start & (1 << c.sb.agblklog) - 1
   c.report:add { group = ag, structure = "rmapbt", field = ("owner %d"):format(owner),
-    why = which == 1 and ("%s are in %s, and no record says so"):format(range(start, count),
-      place(offset)) or ("a record has %s in %s, and the inode has not"):format(
-      range(start, count), place(offset)) }
+    why = (which == 1 and "%s: in %s, and no record says so"
+      or "%s: a record has it in %s, the inode has not"):format(range(start, count),
+      place(offset)) }
 end
 
 -- The rows of one group against its records.
