@@ -32,7 +32,7 @@ end
 
 return brim.recipe {
   name = "check",
-  doc = "Check a filesystem: superblocks, group headers, free lists, all trees of groups, inodes.",
+  doc = "Check a filesystem: superblocks, group headers, free lists, trees of groups, inodes.",
   details = "brim check xfs TARGET, or brim check TARGET.\n"
     .. "Exit status: 0 clean, 1 damaged, 2 nothing that can be checked. Of inodes, the extents of\n"
     .. "both forks are held against the reverse maps, or where there are none against what is free\n"

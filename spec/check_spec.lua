@@ -192,7 +192,8 @@ describe("brim check of inodes", function()
       table.move({ (">I8I8"):pack(0, 100 << 21 | 1):byte(1, 16) }, 1, 16, 1, i.literal)
     end)
     local text = assert(check.run(path)).text
-    assert.truthy(text:find("rmapbt, owner 129: block 100: in its data at 0, and no record says so", 1, true), text)
+    assert.truthy(text:find("rmapbt, owner 129: block 100: in its data at 0, and no record says so",
+      1, true), text)
   end)
 end)
 
