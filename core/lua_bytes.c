@@ -3,34 +3,22 @@
  * lua_bytes.c: sizes and checked arithmetic for Lua, straight into the module
  * brim.core. Integers here are Lua's, signed 64 bits; sizes are bytes.
  */
-#include <errno.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "lua_util.h"
 
-/* parse_bytes(text) -> integer | nil, error */
-static int bytes_parse(lua_State *L)
+/* check_bytes(v) -> integer | nil, error: whatever v is */
+static int bytes_check(lua_State *L)
 {
 	struct brim_err e = { .op = "size" };
 	uint64_t n_bytes;
-	const char *text;
-	size_t len;
 
-	luaL_checktype(L, 1, LUA_TSTRING);
-	text = lua_tolstring(L, 1, &len);
-	if (strlen(text) != len) {
-		e.code = -EINVAL;
-		snprintf(e.msg, sizeof(e.msg), "a size with a zero byte in it");
-		return brim__lua_fail(L, &e, NULL);
-	}
-	if (brim_bytes_parse(text, &n_bytes, &e) < 0)
+	luaL_checkany(L, 1);
+	if (brim__lua_to_bytes(L, 1, &n_bytes, &e) < 0)
 		return brim__lua_fail(L, &e, NULL);
 	lua_pushinteger(L, (lua_Integer)n_bytes);
 	return 1;
 }
 
-/* format_bytes(n) -> text that parse_bytes reads back as n */
+/* format_bytes(n) -> text that check_bytes reads back as n */
 static int bytes_format(lua_State *L)
 {
 	char buf[32];
@@ -72,7 +60,7 @@ static int bytes_mul(lua_State *L)
 }
 
 static const luaL_Reg FUNCTIONS[] = {
-	{ "parse_bytes", bytes_parse },
+	{ "check_bytes", bytes_check },
 	{ "format_bytes", bytes_format },
 	{ "add", bytes_add },
 	{ "mul", bytes_mul },

@@ -132,7 +132,15 @@ static int core_open_handles(lua_State *L)
 	return 1;
 }
 
+/* error_metatable() -> table */
+static int core_error_metatable(lua_State *L)
+{
+	brim__lua_push_error_mt(L);
+	return 1;
+}
+
 static const luaL_Reg functions[] = {
+	{ "error_metatable", core_error_metatable },
 	{ "process_usage", core_process_usage },
 	{ "monotonic_s", core_monotonic_s },
 	{ "time_ns", core_time_ns },

@@ -10,38 +10,10 @@
 #include "lua_overlay.h"
 #include "lua_util.h"
 
-/* What BRIM_DEVICE_MT userdata hold. */
-struct ldevice {
-	struct brim_device *d; /* NULL: closed */
-};
-
-static struct brim_device *check_device(lua_State *L)
-{
-	struct ldevice *h = luaL_checkudata(L, 1, BRIM_DEVICE_MT);
-
-	if (!h->d)
-		luaL_error(L, "device is closed");
-	return h->d;
-}
-
-static const char *path_of(const struct brim_device *d)
-{
-	struct brim_device_info info;
-
-	brim_device_info(d, &info);
-	return info.path;
-}
-
-static int device_failed(lua_State *L, const struct brim_device *d,
-			 const struct brim_err *e)
-{
-	return brim__lua_fail(L, e, path_of(d));
-}
-
 /* A handle in the closed state, so that it is collectable from the start. */
-static struct ldevice *push_handle(lua_State *L)
+static struct brim__lua_device *push_handle(lua_State *L)
 {
-	struct ldevice *h = lua_newuserdatauv(L, sizeof(*h), 0);
+	struct brim__lua_device *h = lua_newuserdatauv(L, sizeof(*h), 0);
 
 	h->d = NULL;
 	luaL_setmetatable(L, BRIM_DEVICE_MT);
@@ -117,7 +89,7 @@ static int device_open(lua_State *L)
 {
 	struct brim_device_options o = { .struct_bytes = sizeof(o) };
 	struct brim_err e = { 0 };
-	struct ldevice *h;
+	struct brim__lua_device *h;
 	const char *path;
 	size_t len;
 
@@ -136,7 +108,7 @@ static int device_null(lua_State *L)
 {
 	uint64_t size_bytes = brim__lua_check_bytes(L, 1);
 	struct brim_err e = { 0 };
-	struct ldevice *h = push_handle(L);
+	struct brim__lua_device *h = push_handle(L);
 
 	if (brim_device_open_null(&h->d, size_bytes, &e) < 0)
 		return brim__lua_fail(L, &e, NULL);
@@ -147,7 +119,7 @@ static int device_null(lua_State *L)
 /* close, __close and __gc: any number of times */
 static int device_close(lua_State *L)
 {
-	struct ldevice *h = luaL_checkudata(L, 1, BRIM_DEVICE_MT);
+	struct brim__lua_device *h = luaL_checkudata(L, 1, BRIM_DEVICE_MT);
 	struct brim_device *d = h->d;
 
 	h->d = NULL;
@@ -161,7 +133,7 @@ static int device_close(lua_State *L)
 
 static int device_tostring(lua_State *L)
 {
-	struct ldevice *h = luaL_checkudata(L, 1, BRIM_DEVICE_MT);
+	struct brim__lua_device *h = luaL_checkudata(L, 1, BRIM_DEVICE_MT);
 	struct brim_device_info info;
 	char size[32];
 
@@ -197,7 +169,7 @@ static int device_info(lua_State *L)
 	};
 	struct brim_device_info info;
 
-	brim_device_info(check_device(L), &info);
+	brim_device_info(brim__lua_check_device(L, 1), &info);
 	lua_createtable(L, 0, 11);
 	lua_pushstring(L, KINDS[info.kind]);
 	lua_setfield(L, -2, "kind");
@@ -220,7 +192,7 @@ static int device_info(lua_State *L)
 /* device:read(off_bytes, len_bytes) -> string | nil, error */
 static int device_read(lua_State *L)
 {
-	struct brim_device *d = check_device(L);
+	struct brim_device *d = brim__lua_check_device(L, 1);
 	uint64_t off_bytes = brim__lua_check_bytes(L, 2);
 	uint64_t len_bytes = brim__lua_check_bytes(L, 3);
 	struct brim_device_info info;
@@ -232,11 +204,11 @@ static int device_read(lua_State *L)
 	/* Past the end fails before anything is allocated for it. */
 	if (len_bytes > info.size_bytes) {
 		brim_device_read(d, off_bytes, len_bytes, NULL, &e);
-		return device_failed(L, d, &e);
+		return brim__lua_device_fail(L, d, &e);
 	}
 	to = luaL_buffinitsize(L, &b, len_bytes);
 	if (brim_device_read(d, off_bytes, len_bytes, to, &e) < 0)
-		return device_failed(L, d, &e);
+		return brim__lua_device_fail(L, d, &e);
 	luaL_pushresultsize(&b, len_bytes);
 	return 1;
 }
@@ -244,7 +216,7 @@ static int device_read(lua_State *L)
 /* device:write(off_bytes, text) -> bytes written | nil, error */
 static int device_write(lua_State *L)
 {
-	struct brim_device *d = check_device(L);
+	struct brim_device *d = brim__lua_check_device(L, 1);
 	uint64_t off_bytes = brim__lua_check_bytes(L, 2);
 	struct brim_err e = { 0 };
 	const char *text;
@@ -253,7 +225,7 @@ static int device_write(lua_State *L)
 	luaL_checktype(L, 3, LUA_TSTRING);
 	text = lua_tolstring(L, 3, &len);
 	if (brim_device_write(d, off_bytes, len, text, &e) < 0)
-		return device_failed(L, d, &e);
+		return brim__lua_device_fail(L, d, &e);
 	lua_pushinteger(L, (lua_Integer)len);
 	return 1;
 }
@@ -261,13 +233,13 @@ static int device_write(lua_State *L)
 static int change_range(lua_State *L, int (*op)(struct brim_device *, uint64_t,
 						uint64_t, struct brim_err *))
 {
-	struct brim_device *d = check_device(L);
+	struct brim_device *d = brim__lua_check_device(L, 1);
 	uint64_t off_bytes = brim__lua_check_bytes(L, 2);
 	uint64_t len_bytes = brim__lua_check_bytes(L, 3);
 	struct brim_err e = { 0 };
 
 	if (op(d, off_bytes, len_bytes, &e) < 0)
-		return device_failed(L, d, &e);
+		return brim__lua_device_fail(L, d, &e);
 	lua_pushboolean(L, 1);
 	return 1;
 }
@@ -287,11 +259,11 @@ static int device_discard(lua_State *L)
 /* device:flush() -> true | nil, error */
 static int device_flush(lua_State *L)
 {
-	struct brim_device *d = check_device(L);
+	struct brim_device *d = brim__lua_check_device(L, 1);
 	struct brim_err e = { 0 };
 
 	if (brim_device_flush(d, &e) < 0)
-		return device_failed(L, d, &e);
+		return brim__lua_device_fail(L, d, &e);
 	lua_pushboolean(L, 1);
 	return 1;
 }

@@ -8,20 +8,6 @@
 
 #include "lua_overlay.h"
 
-/* As in lua_device.c. */
-struct ldevice {
-	struct brim_device *d; /* NULL: closed */
-};
-
-static struct brim_device *check_device(lua_State *L)
-{
-	struct ldevice *h = luaL_checkudata(L, 1, BRIM_DEVICE_MT);
-
-	if (!h->d)
-		luaL_error(L, "device is closed");
-	return h->d;
-}
-
 static const char *check_path(lua_State *L, int arg)
 {
 	size_t len;
@@ -29,15 +15,6 @@ static const char *check_path(lua_State *L, int arg)
 
 	luaL_argcheck(L, strlen(path) == len, arg, "a path with a zero byte");
 	return path;
-}
-
-static int device_failed(lua_State *L, const struct brim_device *d,
-			 const struct brim_err *e)
-{
-	struct brim_device_info info;
-
-	brim_device_info(d, &info);
-	return brim__lua_fail(L, e, info.path);
 }
 
 /* overlay_base_name(path) -> name | false | nil, error */
@@ -62,10 +39,10 @@ static int overlay_open(lua_State *L)
 {
 	static const char *const NAMES[] = { "create", "readonly", "resume",
 					     NULL };
-	struct brim_device *base = check_device(L);
+	struct brim_device *base = brim__lua_check_device(L, 1);
 	const char *path = check_path(L, 2);
 	struct brim_err e = { 0 };
-	struct ldevice *h;
+	struct brim__lua_device *h;
 	uint32_t flags = 0;
 
 	brim__lua_check_options(L, 3, NAMES);
@@ -93,12 +70,12 @@ static void set_integer(lua_State *L, const char *name, uint64_t n)
 /* device:overlay_info() -> table | nil, error */
 static int overlay_info(lua_State *L)
 {
-	struct brim_device *d = check_device(L);
+	struct brim_device *d = brim__lua_check_device(L, 1);
 	struct brim_overlay_info info;
 	struct brim_err e = { 0 };
 
 	if (brim_overlay_info(d, &info, &e) < 0)
-		return device_failed(L, d, &e);
+		return brim__lua_device_fail(L, d, &e);
 	lua_createtable(L, 0, 5);
 	set_integer(L, "block_bytes", info.block_bytes);
 	set_integer(L, "data_bytes", info.data_bytes);
@@ -111,13 +88,13 @@ static int overlay_info(lua_State *L)
 /* device:extent(off_bytes) -> len_bytes, is_zero, is_overlay | nil, error */
 static int device_extent(lua_State *L)
 {
-	struct brim_device *d = check_device(L);
+	struct brim_device *d = brim__lua_check_device(L, 1);
 	uint64_t off_bytes = brim__lua_check_bytes(L, 2);
 	struct brim_device_extent x;
 	struct brim_err e = { 0 };
 
 	if (brim_device_extent(d, off_bytes, &x, &e) < 0)
-		return device_failed(L, d, &e);
+		return brim__lua_device_fail(L, d, &e);
 	lua_pushinteger(L, (lua_Integer)x.len_bytes);
 	lua_pushboolean(L, x.is_zero);
 	lua_pushboolean(L, x.is_overlay);
@@ -127,11 +104,11 @@ static int device_extent(lua_State *L)
 /* device:commit() -> true | nil, error */
 static int overlay_commit(lua_State *L)
 {
-	struct brim_device *d = check_device(L);
+	struct brim_device *d = brim__lua_check_device(L, 1);
 	struct brim_err e = { 0 };
 
 	if (brim_overlay_commit(d, &e) < 0)
-		return device_failed(L, d, &e);
+		return brim__lua_device_fail(L, d, &e);
 	lua_pushboolean(L, 1);
 	return 1;
 }
@@ -139,7 +116,7 @@ static int overlay_commit(lua_State *L)
 /* device:save_image(path) -> true | nil, error */
 static int overlay_save_image(lua_State *L)
 {
-	struct brim_device *d = check_device(L);
+	struct brim_device *d = brim__lua_check_device(L, 1);
 	const char *path = check_path(L, 2);
 	struct brim_err e = { 0 };
 

@@ -15,10 +15,6 @@ struct lplan {
 	struct brim_plan *p;
 };
 
-struct ldevice {
-	struct brim_device *d;
-};
-
 /* ----------------------------------------------------------------- opening */
 
 static uint32_t check_u32_field(lua_State *L, int arg, const char *name)
@@ -65,14 +61,6 @@ struct brim__lua_run *brim__lua_run_push(lua_State *L, int source, int device)
 	return h;
 }
 
-struct brim_device *brim__lua_run_device(lua_State *L, int arg)
-{
-	struct ldevice *h = luaL_checkudata(L, arg, BRIM_DEVICE_MT);
-
-	luaL_argcheck(L, h->d, arg, "the device is closed");
-	return h->d;
-}
-
 static const char *path_of(const struct brim_device *d)
 {
 	struct brim_device_info info;
@@ -87,7 +75,7 @@ static int run_open(lua_State *L)
 	static const char *const modes[] = { "write", "verify", NULL };
 	static const char *const names[] = { BRIM__LUA_RUN_OPTIONS, NULL };
 	struct lplan *plan = luaL_checkudata(L, 1, BRIM_PLAN_MT);
-	struct brim_device *d = brim__lua_run_device(L, 2);
+	struct brim_device *d = brim__lua_check_device(L, 2);
 	int is_verify = luaL_checkoption(L, 3, NULL, modes);
 	struct brim_run_options o;
 	struct brim_err e = { 0 };
@@ -100,7 +88,7 @@ static int run_open(lua_State *L)
 	if (brim_run_open(&h->r, plan->p, d,
 			  is_verify ? BRIM_RUN_VERIFY : BRIM_RUN_WRITE, &o,
 			  &e) < 0)
-		return brim__lua_fail(L, &e, path_of(d));
+		return brim__lua_device_fail(L, d, &e);
 	h->path = path_of(d);
 	brim__lua_handles++;
 	return 1;

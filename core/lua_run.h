@@ -28,8 +28,6 @@ void brim__lua_run_options(lua_State *L, int arg, struct brim_run_options *o);
  * plan or scan) and `device`; for the caller to fill r and count as open.
  */
 struct brim__lua_run *brim__lua_run_push(lua_State *L, int source, int device);
-/* The device behind the handle at arg; raises when it is closed. */
-struct brim_device *brim__lua_run_device(lua_State *L, int arg);
 
 /* The open run at argument 1; raises when it is closed. */
 struct brim__lua_run *brim__lua_check_run(lua_State *L);

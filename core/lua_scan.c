@@ -221,7 +221,7 @@ static int scan_open(lua_State *L)
 		"count",        BRIM__LUA_RUN_OPTIONS, NULL,
 	};
 	struct brim_scan *s = check_scan(L, 1);
-	struct brim_device *d = brim__lua_run_device(L, 2);
+	struct brim_device *d = brim__lua_check_device(L, 2);
 	struct brim_run_options o;
 	struct brim_device_info info;
 	struct brim_err e = { 0 };

@@ -5,6 +5,7 @@
  * by core/lua_*.c and main.c. Sizes are bytes.
  */
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -33,8 +34,9 @@ const char *brim__lua_errname(int err)
 static int error_tostring(lua_State *L)
 {
 	luaL_checktype(L, 1, LUA_TTABLE);
-	if (lua_getfield(L, 1, "message") != LUA_TSTRING)
-		lua_pushliteral(L, "brim.error without a message");
+	if (lua_getfield(L, 1, "message") != LUA_TSTRING &&
+	    lua_getfield(L, 1, "code") != LUA_TSTRING)
+		lua_pushliteral(L, "unknown error");
 	return 1;
 }
 
@@ -46,7 +48,7 @@ static int error_concat(lua_State *L)
 	return 1;
 }
 
-static void push_error_mt(lua_State *L)
+void brim__lua_push_error_mt(lua_State *L)
 {
 	static const luaL_Reg META[] = {
 		{ "__tostring", error_tostring },
@@ -74,7 +76,7 @@ int brim__lua_fail(lua_State *L, const struct brim_err *e, const char *path)
 	lua_setfield(L, -2, "offset_bytes");
 	lua_pushstring(L, e->msg);
 	lua_setfield(L, -2, "message");
-	push_error_mt(L);
+	brim__lua_push_error_mt(L);
 	lua_setmetatable(L, -2);
 	return 2;
 }
@@ -87,43 +89,71 @@ int brim__lua_done(lua_State *L, int ret, const struct brim_err *e)
 	return 1;
 }
 
+/* ----------------------------------------------------------------- devices */
+
+struct brim_device *brim__lua_check_device(lua_State *L, int arg)
+{
+	struct brim__lua_device *h = luaL_checkudata(L, arg, BRIM_DEVICE_MT);
+
+	if (!h->d)
+		luaL_error(L, "device is closed");
+	return h->d;
+}
+
+int brim__lua_device_fail(lua_State *L, const struct brim_device *d,
+			  const struct brim_err *e)
+{
+	struct brim_device_info info;
+
+	brim_device_info(d, &info);
+	return brim__lua_fail(L, e, info.path);
+}
+
 /* ------------------------------------------------------------------- sizes */
 
-static int not_bytes(struct brim_err *e, const char *why)
+static int __attribute__((format(printf, 2, 3)))
+not_bytes(struct brim_err *e, const char *fmt, ...)
 {
+	va_list args;
+
 	e->code = -EINVAL;
-	snprintf(e->msg, sizeof(e->msg), "%s", why);
+	e->op = "size";
+	va_start(args, fmt);
+	vsnprintf(e->msg, sizeof(e->msg), fmt, args);
+	va_end(args);
 	return -EINVAL;
 }
 
 static int number_bytes(lua_State *L, int idx, uint64_t *out_bytes,
 			struct brim_err *e)
 {
-	lua_Number f;
+	lua_Number f = lua_tonumber(L, idx);
 
+	if (f < 0)
+		return not_bytes(e,
+				 "%.14g: a size cannot be negative; 2^63 and "
+				 "more wrap around in Lua",
+				 f);
 	if (lua_isinteger(L, idx)) {
-		lua_Integer n = lua_tointeger(L, idx);
-
-		if (n < 0)
-			return not_bytes(e, "a size cannot be negative (2^63 "
-					    "and more wrap around)");
-		*out_bytes = (uint64_t)n;
+		*out_bytes = (uint64_t)lua_tointeger(L, idx);
 		return 0;
 	}
-	f = lua_tonumber(L, idx);
-	if (!(f >= 0.0 && f <= FLOAT_EXACT_MAX))
-		return not_bytes(e, "inexact float as a size; use an integer "
-				    "like 1 << 60, or a string like '1e'");
+	if (!(f <= FLOAT_EXACT_MAX))
+		return not_bytes(e,
+				 "%.14g is an inexact float; use an integer "
+				 "like 1 << 60, or '1e'",
+				 f);
 	*out_bytes = (uint64_t)f;
 	if ((lua_Number)*out_bytes < f)
-		return not_bytes(e, "fraction of a byte as a size; use // to "
-				    "divide");
+		return not_bytes(e,
+				 "%.14g is a fraction of a byte; use // to "
+				 "divide",
+				 f);
 	return 0;
 }
 
-/* The size at idx, or -errno with the reason in *e. Raises nothing. */
-static int to_bytes(lua_State *L, int idx, uint64_t *out_bytes,
-		    struct brim_err *e)
+int brim__lua_to_bytes(lua_State *L, int idx, uint64_t *out_bytes,
+		       struct brim_err *e)
 {
 	const char *text;
 	size_t len;
@@ -137,8 +167,8 @@ static int to_bytes(lua_State *L, int idx, uint64_t *out_bytes,
 			return not_bytes(e, "a size with a zero byte in it");
 		return brim_bytes_parse(text, out_bytes, e);
 	default:
-		return not_bytes(e, "a size is an integer of bytes or a "
-				    "string like '8191p'");
+		return not_bytes(e, "expected a size like '8191p', got a %s",
+				 luaL_typename(L, idx));
 	}
 }
 
@@ -147,7 +177,7 @@ uint64_t brim__lua_check_bytes(lua_State *L, int arg)
 	struct brim_err e = { 0 };
 	uint64_t n_bytes = 0;
 
-	if (to_bytes(L, arg, &n_bytes, &e) < 0)
+	if (brim__lua_to_bytes(L, arg, &n_bytes, &e) < 0)
 		luaL_argerror(L, arg, e.msg);
 	return n_bytes;
 }
@@ -191,7 +221,7 @@ uint64_t brim__lua_opt_bytes_field(lua_State *L, int arg, const char *name,
 
 	if (!push_field(L, arg, name))
 		return def;
-	if (to_bytes(L, -1, &n_bytes, &e) < 0)
+	if (brim__lua_to_bytes(L, -1, &n_bytes, &e) < 0)
 		wrong_field(L, arg, name, e.msg);
 	lua_pop(L, 1);
 	return n_bytes;

@@ -28,6 +28,8 @@
  * offset_bytes, message}, metatable brim.error); returns 2. path may be NULL.
  */
 int brim__lua_fail(lua_State *L, const struct brim_err *e, const char *path);
+/* Pushes the metatable of error objects; error.lua asks for it, too. */
+void brim__lua_push_error_mt(lua_State *L);
 /* True for ret >= 0; else nil and the error object. Returns what L gets. */
 int brim__lua_done(lua_State *L, int ret, const struct brim_err *e);
 /* The name of an errno ("ENOSPC"), or "E<number>". */
@@ -37,7 +39,10 @@ const char *brim__lua_errname(int err);
  * strings go to brim_bytes_parse. Negative or anything else raises.
  */
 uint64_t brim__lua_check_bytes(lua_State *L, int arg);
-/* The same for field `name` of the table at arg; `def` where it is absent. */
+/* The same without raising: 0, or -errno with the reason in *e. */
+int brim__lua_to_bytes(lua_State *L, int idx, uint64_t *out_bytes,
+		       struct brim_err *e);
+/* As check_bytes for field `name` of the table at arg; `def` where absent. */
 uint64_t brim__lua_opt_bytes_field(lua_State *L, int arg, const char *name,
 				   uint64_t def);
 int64_t brim__lua_opt_int_field(lua_State *L, int arg, const char *name,
@@ -51,6 +56,16 @@ const char *brim__lua_opt_string_field(lua_State *L, int arg, const char *name,
  * NULL-terminated list of names; the message lists them.
  */
 void brim__lua_check_options(lua_State *L, int arg, const char *const *names);
+/* What BRIM_DEVICE_MT userdata hold. */
+struct brim__lua_device {
+	struct brim_device *d; /* NULL: closed */
+};
+
+/* The open device at arg; raises "device is closed", or the wrong type. */
+struct brim_device *brim__lua_check_device(lua_State *L, int arg);
+/* Pushes nil and the error object with the device's path; returns 2. */
+int brim__lua_device_fail(lua_State *L, const struct brim_device *d,
+			  const struct brim_err *e);
 /* The number of open handles, for brim._debug.open_handles(). */
 extern int brim__lua_handles;
 

@@ -43,7 +43,7 @@ static int walk_open(lua_State *L)
 		"max_faults",  BRIM__LUA_RUN_OPTIONS, NULL,
 	};
 	struct brim_walk_options o = { .struct_bytes = sizeof(o) };
-	struct brim_device *d = brim__lua_run_device(L, 1);
+	struct brim_device *d = brim__lua_check_device(L, 1);
 	struct brim_run_options run;
 	struct brim_device_info info;
 	struct brim_err e = { 0 };

@@ -217,7 +217,7 @@ describe("core.device_open", function()
       { { min_size_bytes = -1 }, "negative" },
       { { max_size_bytes = 2.0 ^ 60 }, "inexact float" },
       { { max_size_bytes = 0.5 }, "//" },
-      { { max_size_bytes = true }, "a size is" },
+      { { max_size_bytes = true }, "expected a size" },
       { { direct = true, buffered = true }, "exclude each other" },
       { { create = true }, "needs 'write'" },
       { { min_size_bytes = 2, max_size_bytes = 1 }, "more than 'max_size_bytes'" },

@@ -17,7 +17,7 @@ describe("brim.error", function()
   end)
 
   it("is what C returns, too", function()
-    local n, err = core.parse_bytes("1PB")
+    local n, err = core.check_bytes("1PB")
     assert.is_nil(n)
     assert.is_true(errors.is(err))
     assert.equal("EINVAL", err.code)

@@ -5,29 +5,14 @@ local core = require "brim.core"
 
 local M = {}
 
--- A double tells integers apart up to here (53 bits of mantissa).
-local FLOAT_EXACT_MAX <const> = 1 << 53
-
 ---Read a size: an integer, an integral float up to 2^53, or a text of digits with one of k m g t p
 ---e and optionally iB. Nil and the reason for anything else.
 ---@param v any
 ---@return integer? n_bytes
 ---@return string? why
 function M.check(v)
-  if type(v) == "string" then
-    local n, err = core.parse_bytes(v)
-    return n, err and tostring(err)
-  elseif type(v) ~= "number" then
-    return nil, ("expected a size like '8191p', got a %s"):format(type(v))
-  elseif v < 0 then
-    return nil, ("%s: a size cannot be negative; 2^63 and more wrap around in Lua"):format(v)
-  elseif math.type(v) == "integer" then
-    return v
-  elseif v > FLOAT_EXACT_MAX or v ~= v then
-    return nil, ("%s is an inexact float; use an integer like 1 << 60, or '1e'"):format(v)
-  end
-  local n = math.tointeger(v)
-  return n, not n and ("%s is a fraction of a byte; use // to divide"):format(v) or nil
+  local n, err = core.check_bytes(v)
+  return n, err and err.message
 end
 
 ---Parse the text of a size; raises for anything that is none.

@@ -1,6 +1,8 @@
 -- brim.error: what "the world said no" looks like: a table with code, errno,
 -- op, path, offset_bytes, message, cause. C makes the same objects; both share one metatable. Marks
 -- two kinds for whoever runs recipes: `usage` (bad input, exit 2), `skip` (exit 77).
+local core = require "brim.core"
+
 local M = {}
 
 ---@class brim.Error
@@ -13,18 +15,7 @@ local M = {}
 ---@field cause? any what led to it
 ---@field usage? boolean the input was refused before anything was done
 
--- The metatable lives in the registry, where C's luaL_setmetatable finds it.
-local registry = debug.getregistry()
-local mt = registry["brim.error"] or { __name = "brim.error" }
-registry["brim.error"] = mt
-
-function mt.__tostring(err)
-  return err.message or err.code or "unknown error"
-end
-
-function mt.__concat(a, b)
-  return tostring(a) .. tostring(b)
-end
+local mt = core.error_metatable()
 
 ---Make an error object of a table with at least `message`.
 ---@param fields table

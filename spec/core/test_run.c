@@ -305,7 +305,7 @@ static void test_many_mismatches(struct world *w)
 /* 1 TiB of zeros on a sparse file: holes need no reading, damage is found. */
 static void test_holes(void)
 {
-	struct brim_device_options od = { sizeof(od), 0, 0, 0 };
+	struct brim_device_options od = { .struct_bytes = sizeof(od) };
 	struct brim_run_stats st = { .struct_bytes = sizeof(st) };
 	uint64_t size = UINT64_C(1) << 40;
 	char path[] = "/tmp/brim-holes.XXXXXX";

@@ -4,11 +4,16 @@
 ---What the process, the terminal and the build are like; sizes; the ways to make handles.
 local core = {}
 
----Parse the text of a size: "4096", "8191p", "7EiB".
----@param text string
+---Read a size, whatever it is: an integer, an integral float up to 2^53, a text like "4096",
+---"8191p", "7EiB"; nil and the reason for anything else.
+---@param v any
 ---@return integer? n_bytes
 ---@return brim.Error? err
-function core.parse_bytes(text) end
+function core.check_bytes(v) end
+
+---Get the metatable of error objects, which brim.error gives to its own.
+---@return table
+function core.error_metatable() end
 
 ---Format a size with the largest suffix that keeps it exact.
 ---@param n_bytes integer
