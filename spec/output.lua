@@ -49,9 +49,15 @@ return function(options)
   end
 
   -- What went wrong outside of tests: a file that does not load, a setup.
+  -- Some kinds have names of busted's own: a setup is a "strict_setup" or a "lazy_setup".
   function handler.error(element, _, message, trace)
+    if element.descriptor == "it" then
+      return nil, true
+    end
     stray = stray + 1
-    describe { element = element, name = element.name, message = message, trace = trace }
+    -- A setup has no name of its own, and what is raised in here is lost.
+    describe { element = element, name = handler.getFullName(element), message = message,
+      trace = trace }
     return nil, true
   end
 
@@ -82,9 +88,7 @@ return function(options)
 
   busted.subscribe({ "test", "end" }, handler.testEnd, { predicate = handler.cancelOnPending })
   busted.subscribe({ "suite", "end" }, handler.suiteEnd)
-  for _, what in ipairs { "file", "describe", "setup", "teardown", "before_each", "after_each" } do
-    busted.subscribe({ "error", what }, handler.error)
-    busted.subscribe({ "failure", what }, handler.error)
-  end
+  busted.subscribe({ "error" }, handler.error)
+  busted.subscribe({ "failure" }, handler.error)
   return handler
 end
