@@ -35,7 +35,7 @@ return brim.recipe {
   doc = "Check a filesystem: superblocks, group headers, free lists, trees of groups, inodes.",
   details = "brim check xfs TARGET, or brim check TARGET.\n"
     .. "Exit status: 0 clean, 1 damaged, 2 nothing that can be checked. Of inodes, the extents of\n"
-    .. "both forks are held against the reverse maps, or where there are none against what is free\n"
+    .. "both forks are held against the reverse maps, or without these against what is free\n"
     .. "and shared; that takes some 36 bytes of memory for each extent. Names, attributes and the\n"
     .. "realtime part are not looked at. A dirty log is not replayed: mount first.",
   args = {

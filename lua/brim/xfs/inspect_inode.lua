@@ -12,6 +12,7 @@ local CORE_BYTES <const> = ondisk.inode:field("literal").off_bytes
 local EXTENT_BYTES <const> = ondisk.bmbt_rec.size_bytes
 local FLAG2_NREXT64 <const> = 0x10
 local DEV <const>, LOCAL <const>, EXTENTS <const>, BTREE <const> = 0, 1, 2, 3
+local META_BTREE <const> = 5 -- of the realtime part: its records are not shown
 local TYPE_DIR <const>, TYPE_LINK <const> = 4, 10
 local FORK_NAMES <const> = { data = "data", attr = "attribute" }
 local check = view.check
@@ -198,7 +199,7 @@ local function show_fork(v, which, format, fork, count)
   elseif format == DEV and which == "data" and #fork >= 4 then
     v.data_fork = { rdev = ((">I4"):unpack(fork)) }
     view.line(v, "rdev", words.device(v.data_fork.rdev), "data fork: device number")
-  else
+  elseif format ~= META_BTREE or which ~= "data" then
     view.fault(v, "%s should be 0 .. 3 and fit the mode", which == "data" and "format" or "aformat")
   end
 end
@@ -210,7 +211,7 @@ local function check_core(v, fs, ino)
   if ino then
     view.expect(v, "ino", ino)
   end
-  check(v, "format", v.format <= BTREE, "0 .. 3")
+  check(v, "format", v.format <= BTREE or v.format == META_BTREE and fs.has.metadir, "0 .. 3")
   local room = (1 << fs.address.inode_log2) - CORE_BYTES
   check(v, "forkoff", v.forkoff << 3 <= room, "at most %d", room >> 3)
   return room

@@ -74,8 +74,9 @@ local FLAGS <const> = {
     [0x100] = "RTINHERIT", [0x200] = "PROJINHERIT", [0x400] = "NOSYMLINKS", [0x800] = "EXTSIZE",
     [0x1000] = "EXTSZINHERIT", [0x2000] = "NODEFRAG", [0x4000] = "FILESTREAM" },
   flags2 = { [1] = "DAX", [2] = "REFLINK", [4] = "COWEXTSIZE", [8] = "BIGTIME",
-    [0x10] = "NREXT64" },
-  attr_flags = { [1] = "LOCAL", [2] = "ROOT", [4] = "SECURE", [0x80] = "INCOMPLETE" },
+    [0x10] = "NREXT64", [0x20] = "METADATA" },
+  attr_flags = { [1] = "LOCAL", [2] = "ROOT", [4] = "SECURE", [8] = "PARENT",
+    [0x80] = "INCOMPLETE" },
 }
 
 ---The names of the bits that are set; those without a name as a number.
@@ -151,7 +152,7 @@ function M.mode(mode)
     letters(mode & 7, mode & 0x200 ~= 0, "t"))
 end
 
-M.FORMATS = { [0] = "dev", "local", "extents", "btree", "uuid" }
+M.FORMATS = { [0] = "dev", "local", "extents", "btree", "uuid", "tree of realtime metadata" }
 M.FILE_TYPES = { [0] = "unknown", "file", "directory", "character device", "block device", "fifo",
   "socket", "symbolic link", "whiteout" }
 
