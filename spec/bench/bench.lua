@@ -13,7 +13,7 @@ local scratch = require "scratch"
 
 -- In this order: what needs the disk is over first.
 local NAMES <const> = { "block", "ceiling", "xfs", "tmpfs", "check", "depth", "null", "8eb" }
-local SLOW <const> = { "prefetch" } -- a quarter of an hour
+local SLOW <const> = { "prefetch" } -- some six minutes
 
 local function wanted(words)
   if #words == 0 then

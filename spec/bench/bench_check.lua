@@ -9,7 +9,7 @@ local scratch = require "scratch"
 
 local M = {}
 
-local SIZES <const> = { { groups = 1024, rounds = 5 }, { groups = 4096, rounds = 5 },
+local SIZES <const> = { { groups = 1024, rounds = 3 }, { groups = 4096, rounds = 5 },
   { groups = 16384, rounds = 3 } }
 local COMPARED <const> = 4096 -- groups, where the aim is
 local AIM <const> = 20
@@ -65,7 +65,7 @@ end
 
 local function per_group(runs, groups)
   return sample.values(runs, function(took)
-    return took.wall_s / groups
+    return took.cpu_s / groups
   end)
 end
 
@@ -79,7 +79,7 @@ local function compare_all(add, oracle, dir)
     end
   end
   local few, many = SIZES[2], SIZES[3]
-  add { what = ("%s: wall per group, %s against %s"):format(oracle.version:match "^%d+%.%d+",
+  add { what = ("%s: CPU per group, %s against %s"):format(oracle.version:match "^%d+%.%d+",
     checked.count(many.groups), checked.count(few.groups)), unit = "us", aim = 1,
     rounds = rounds.of(many.rounds),
     brim = sample.median(per_group(runs[3], many.groups)),
