@@ -16,6 +16,7 @@ local M = {
 
 -- Loaded on first use, so that a script pays for what it uses.
 M._submodules = {
+  detect = true,
   device = true,
   error = true,
   help = true,
@@ -28,6 +29,7 @@ M._submodules = {
   recipe = true,
   run = true,
   scan = true,
+  timeline = true,
   uuid = true,
   verify = true,
   xfs = true,
