@@ -1,113 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_alloc.c: every allocation fails once, after SQLite's manner: a plan is
- * built of layouts and stamps, sealed, encoded, decoded, read and run, with the
- * N-th allocation failing, for N = 1, 2, ... until nothing failed. Each time
- * the answer is -ENOMEM with its error filled in, and nothing is leaked.
- *
- * The program defines malloc and its kin itself; they count, fail and hand on
- * to the C library's (or to AddressSanitizer's, whose leak check then judges
- * as well).
+ * test_alloc.c: a plan is built of layouts and stamps, sealed, encoded,
+ * decoded, read and run, a scan is made and run, with every allocation failing
+ * once: see alloc_helper.h.
  */
-#include <errno.h>
-#include <pthread.h>
-#include <stdbool.h>
-#include <string.h>
-#include <unistd.h>
-
-#include "brim.h"
-#include "tap.h"
-
-/* How gcc and how clang says so. */
-#if defined(__SANITIZE_ADDRESS__)
-#define HAS_ASAN 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define HAS_ASAN 1
-#endif
-#endif
-
-#ifdef HAS_ASAN
-#define REAL(name) __interceptor_##name
-#else
-#define REAL(name) __libc_##name
-#endif
-#define EXPORTED __attribute__((visibility("default")))
-
-void *REAL(malloc)(size_t n);
-void *REAL(calloc)(size_t n, size_t each);
-void *REAL(realloc)(void *p, size_t n);
-void *REAL(memalign)(size_t align, size_t n);
-void REAL(free)(void *p);
-
-static uint64_t calls, fail_at; /* fail_at 0: none fails */
-static int64_t live;            /* allocations not freed again */
-static bool counting;
-static pthread_t tested;
-
-/* Whether this allocation is one that the test is about and fails. */
-static bool fails(void)
-{
-	if (!counting || !pthread_equal(pthread_self(), tested))
-		return false;
-	if (++calls == fail_at) {
-		errno = ENOMEM;
-		return true;
-	}
-	live++;
-	return false;
-}
-
-EXPORTED void *malloc(size_t n)
-{
-	return fails() ? NULL : REAL(malloc)(n);
-}
-
-EXPORTED void *calloc(size_t n, size_t each)
-{
-	return fails() ? NULL : REAL(calloc)(n, each);
-}
-
-EXPORTED void *realloc(void *p, size_t n)
-{
-	if (fails())
-		return NULL;
-	/* What moves was counted when it was made. */
-	if (p && counting)
-		live--;
-	return REAL(realloc)(p, n);
-}
-
-EXPORTED void *reallocarray(void *p, size_t n, size_t each)
-{
-	size_t all;
-
-	if (__builtin_mul_overflow(n, each, &all)) {
-		errno = ENOMEM;
-		return NULL;
-	}
-	return realloc(p, all);
-}
-
-EXPORTED void *aligned_alloc(size_t align, size_t n)
-{
-	return fails() ? NULL : REAL(memalign)(align, n);
-}
-
-EXPORTED char *strdup(const char *s)
-{
-	size_t n = strlen(s) + 1;
-	char *copy = malloc(n);
-
-	return copy ? memcpy(copy, s, n) : NULL;
-}
-
-EXPORTED void free(void *p)
-{
-	if (p && counting && pthread_equal(pthread_self(), tested))
-		live--;
-	REAL(free)(p);
-}
+#include "alloc_helper.h"
 
 /* ------------------------------------------------------- what is being tested */
 
@@ -135,14 +32,6 @@ static void made_free(struct made *m)
 	brim_layout_free(m->record);
 	free(m->image);
 }
-
-/* Stops at the first failure, with what it was. */
-#define TRY(call)                                                              \
-	do {                                                                   \
-		int ret_ = (call);                                             \
-		if (ret_ < 0)                                                  \
-			return ret_;                                           \
-	} while (0)
 
 static int make_layouts(struct made *m, struct brim_err *e)
 {
@@ -231,6 +120,26 @@ static int use_image(struct made *m, struct brim_err *e)
 	return 0;
 }
 
+/* Some of everything that a scan can gather. */
+static int gather(struct brim_scan *s, struct brim_err *e)
+{
+	const struct brim_scan_field f = { 8, 8, BRIM_BIG, "header", "number" };
+	const struct brim_affine v[] = { { 0, 0 }, { 1 << 20, 3 } };
+	const struct brim_scan_test range = { BRIM_SCAN_RANGE, v, 2 };
+	struct brim_scan_accumulator a = { .struct_bytes = sizeof(a),
+					   .name = "n" };
+
+	TRY(brim_scan_expect(s, &f, &range, e));
+	TRY(brim_scan_expect_bytes(s, 0, "BRIM", 4, "header", "magic", e));
+	for (a.kind = BRIM_SCAN_SUM; a.kind <= BRIM_SCAN_HISTOGRAM; a.kind++) {
+		a.test.rule = BRIM_SCAN_ANY;
+		if (a.kind == BRIM_SCAN_COUNT)
+			a.test = range;
+		TRY(brim_scan_accumulate(s, &f, &a, e));
+	}
+	return brim_scan_column(s, &f, e);
+}
+
 static int use_scan(struct made *m, struct brim_err *e)
 {
 	struct brim_run_options o = { .struct_bytes = sizeof(o),
@@ -239,13 +148,20 @@ static int use_scan(struct made *m, struct brim_err *e)
 				      .queue_depth = 4 };
 
 	struct brim_scan_range range = { 0, 1u << 20, 0, 40 };
+	struct brim_scan_rows rows = { .struct_bytes = sizeof(rows) };
+	int ret;
 
 	TRY(brim_scan_create(&m->scan, e));
 	TRY(brim_scan_expect_layout(m->scan, m->header, 0, 1024, e));
 	TRY(brim_scan_expect_int(m->scan, 8, 8, BRIM_BIG, 5, 3, "header",
 				 "number", e));
+	TRY(gather(m->scan, e));
 	TRY(brim_scan_open(&m->run, m->scan, m->reader, &range, &o, e));
-	TRY(brim_run_step(m->run, 0, NULL, e));
+	TRY(brim_scan_collect(m->run, 16, e));
+	while ((ret = brim_run_step(m->run, 0, NULL, e)) == 1)
+		while (brim_scan_take(m->run, 9, &rows))
+			;
+	TRY(ret);
 	brim_run_close(m->run);
 	m->run = NULL;
 	return 0;
@@ -295,65 +211,25 @@ static int files(struct made *m, struct brim_err *e)
 	return brim_device_open(&m->device, target_path, &o, e);
 }
 
-/* ------------------------------------------------------------------ the loop */
+static int everything_round(struct brim_err *e)
+{
+	struct made m = { 0 };
+	int ret = everything(&m, e);
 
-static int one_round(int (*what)(struct made *, struct brim_err *), uint64_t n,
-		     struct brim_err *e)
+	made_free(&m);
+	return ret;
+}
+
+static int files_round(struct brim_err *e)
 {
 	struct made m = { 0 };
 	int ret;
 
-	memset(e, 0, sizeof(*e));
 	unlink(image_path);
 	unlink(target_path);
-	calls = 0;
-	live = 0;
-	fail_at = n;
-	counting = true;
-	ret = what(&m, e);
+	ret = files(&m, e);
 	made_free(&m);
-	counting = false;
 	return ret;
-}
-
-/*
- * Allocations whose failure is no failure: registered buffers, libblkid's own
- * (it says "no memory" in its own way). Then the round succeeds all the same.
- */
-static void loop(const char *name,
-		 int (*what)(struct made *, struct brim_err *))
-{
-	uint64_t n = 0, wrong = 0, survived = 0, leaks = 0;
-	struct brim_err e, first = { 0 };
-	int ret, first_ret = 0;
-
-	do {
-		ret = one_round(what, ++n, &e);
-		if (live) {
-			leaks++;
-			printf("# %s: %lld allocations left after failure %llu"
-			       ": %s\n",
-			       name, (long long)live, (unsigned long long)n,
-			       e.msg);
-		}
-		if (ret >= 0) {
-			survived += calls >= n;
-		} else if (ret != -ENOMEM || e.code != -ENOMEM || !e.op ||
-			   !e.msg[0] || strchr(e.msg, '\n')) {
-			if (!wrong++) {
-				first = e;
-				first_ret = ret;
-			}
-		}
-	} while (calls >= n && n < 100000);
-	printf("# %s: %llu allocations, %llu of them can be done without\n",
-	       name, (unsigned long long)n - 1, (unsigned long long)survived);
-	ok(ret == 0 && n > 20, name, "it does not end: %d %s", ret, e.msg);
-	ok(!wrong, "each failure is -ENOMEM, with its error",
-	   "%llu are wrong, the first: %d (error %d '%s')",
-	   (unsigned long long)wrong, first_ret, first.code, first.msg);
-	ok(!leaks, "nothing is left", "%llu failures leak",
-	   (unsigned long long)leaks);
 }
 
 int main(void)
@@ -365,8 +241,8 @@ int main(void)
 		 dir ? dir : "/tmp", (long)getpid());
 	snprintf(target_path, sizeof(target_path), "%s/test_alloc.%ld.img",
 		 dir ? dir : "/tmp", (long)getpid());
-	loop("plans, images, runs and scans", everything);
-	loop("files", files);
+	loop("plans, images, runs and scans", everything_round);
+	loop("files", files_round);
 	unlink(image_path);
 	unlink(target_path);
 	return tap_end();
