@@ -290,6 +290,13 @@ describe("brim check of used filesystems #root", function()
         assert.is_true(status == 0 or err ~= nil or not result.clean,
           ("seed %d of image %d: %s\n%s"):format(seed, kind[1], what, said))
       end
+      for seed = 1, 60 do
+        local undo = corrupt.apply(image.path, (corrupt.make(image, seed, { "random" })))
+        local result, err = check.run(image.path)
+        corrupt.apply(image.path, undo)
+        assert.is_true(result ~= nil or err.usage == true, ("hostile seed %d of image %d: %s")
+          :format(seed, kind[1], tostring(err)))
+      end
       image.file:close()
       image.old:close()
       helper.must("rm -f %s %s", image.path, image.path .. ".old")

@@ -52,6 +52,8 @@ for i in range(files):
         if r.randrange(12) == 0: # attributes, short and long, few and many
             for k in range(r.choice((1, 1, 3, 40))):
                 os.setxattr(f, "user.a%d" % k, b"v" * r.choice((1, 20, 300, 3000, 60000)))
+            if r.randrange(4) == 0: # and none any more
+                for name in os.listxattr(f): os.removexattr(f, name)
         os.close(f)
         if r.randrange(40) == 0: os.symlink("t" * r.randrange(1, 1000), p + ".l")
         if r.randrange(80) == 0: os.mkfifo(p + ".p")

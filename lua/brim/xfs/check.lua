@@ -1,8 +1,8 @@
 -- brim.xfs.check: does a target hold a sound XFS? Groups that are as mkfs made them are compared
 -- with what it writes, at full queue depth; the trees of the others are walked, in windows, level
 -- by level across all groups of a window, and their inodes are read. It never writes. Called by the
--- recipe check and scripts. Memory: constant, but for some 36 bytes for each extent of a file while
--- inodes are looked at (without a reverse map, 24 more for each run of them).
+-- recipe check and scripts. Memory: what the trees of the largest group take, and while inodes are
+-- looked at some 36 bytes for each extent of a file, as two groups may have parts of one.
 --
 --   local result = assert(check.run("/dev/sdx"))
 --   print(result.clean, result.text)

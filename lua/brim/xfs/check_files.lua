@@ -11,7 +11,7 @@ local walk = require "brim.walk"
 local M = {}
 
 local PIECE <const> = 32 -- inodes read at once
-local BATCH <const> = 256 -- pieces read together
+local BATCH <const> = 1024 -- pieces read together
 local RANGE_VALUES <const> = 4 -- of a piece, in the list for the walk
 local LITERAL_AT <const> = 176 -- where the forks begin
 local MAX_BATCH_FAULTS <const> = 4096
