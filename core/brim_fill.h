@@ -289,7 +289,10 @@ struct brim_fill_stats {
 		max_ns[BRIM_OP_KINDS]; /* since the last call */
 };
 
-/* An operation that was refused or failed. */
+/*
+ * An operation that was refused or failed, or given up since one on the same
+ * file had been while it was waiting (call "", ECANCELED).
+ */
 struct brim_fill_failure {
 	uint32_t stream;
 	uint64_t index;

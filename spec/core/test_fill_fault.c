@@ -103,6 +103,29 @@ static void test_short(const struct variant *v, uint64_t seed)
 	   (unsigned long long)found);
 }
 
+/* Which errors mean that there is no room, and which do not. */
+static void test_errors(const struct variant *v, uint64_t seed)
+{
+	static const struct {
+		int error;
+		bool is_refusal;
+	} errors[] = { { EDQUOT, true }, { EFBIG, true },  { ENOSPC, true },
+		       { EIO, false },   { EROFS, false }, { EACCES, false } };
+	struct brim_fill_stats st;
+	unsigned int k, right = 0;
+
+	for (k = 0; k < sizeof(errors) / sizeof(*errors); k++) {
+		fault_set(FAULT_WRITE, 9, errors[k].error);
+		right += try(v, seed, &st) == 0 && told.failure_count == 1 &&
+			 told.failures[0].error == errors[k].error &&
+			 !strcmp(told.failures[0].call, "write") &&
+			 st.refused == errors[k].is_refusal &&
+			 st.failed == !errors[k].is_refusal;
+	}
+	ok(right == k, "refusals and other failures are told apart", "%u of %u",
+	   right, k);
+}
+
 /* Many failures, of all kinds, many in flight. */
 static void test_storm(const struct variant *v, uint64_t seed)
 {
@@ -148,6 +171,7 @@ int main(void)
 	for (call = 0; call < FAULT_RING_WRITE; call++)
 		test_each(&plain, call, seed + (uint64_t)call);
 	test_short(&plain, seed);
+	test_errors(&plain, seed);
 	test_storm(&storms[0], seed);
 	if (has_ring()) {
 		test_each(&ring, FAULT_OPEN, seed);
