@@ -2,14 +2,16 @@
 -- holes included. Of the configurations there every release takes its share, and has its own.
 -- For all of them, and longer random campaigns:
 --   BRIM_XFS_ALL=1 BRIM_XFS_SEED=7 BRIM_XFS_CASES=1500 make test TESTS=spec/xfs_releases_spec.lua
+local brim = require "brim"
 local configs = require "spec.xfs_configs"
+local helper = require "spec.helper"
 local images_of = require "spec.xfs_images"
 local oracles = require "spec.oracles"
 
 local ALL <const> = os.getenv "BRIM_XFS_ALL" ~= nil
 local SEED <const> = math.tointeger(tonumber(os.getenv "BRIM_XFS_SEED" or 20180905))
-local CASES <const> = math.tointeger(tonumber(os.getenv "BRIM_XFS_CASES" or 25))
-local SHARE <const> = 6 -- one in so many
+local CASES <const> = math.tointeger(tonumber(os.getenv "BRIM_XFS_CASES" or 15))
+local SHARE <const> = 10 -- one in so many
 
 local MIB <const>, GIB <const>, TIB <const>, PIB <const> = 1 << 20, 1 << 30, 1 << 40, 1 << 50
 
@@ -108,3 +110,83 @@ for index, compat in ipairs { "6.13", "7.2" } do
     end)
   end)
 end
+
+describe("what is random in a format", function()
+  -- Time and generation numbers of the first five inodes.
+  local function inodes_of(o)
+    o.size_bytes = 1 << 30
+    local image = helper.path "image.brim"
+    do
+      local plan <close> = assert(brim.xfs.format(o))
+      assert(plan:save(image))
+    end
+    local fs <close> = assert(brim.xfs.open(image))
+    local found = {}
+    for n = 0, 4 do
+      local inode = assert(fs:inode(fs.primary.rootino + n))
+      found[n] = { time = inode.mtime, generation = inode.gen }
+    end
+    os.remove(image)
+    return found
+  end
+
+  it("is fixed by time_ns and generation", function()
+    for _, compat in ipairs { "6.1", "6.13", "7.2" } do
+      local o = { compat = compat, time_ns = 1700000000 * 1000000000, generation = 0xfedcba98 }
+      local found = inodes_of(o)
+      assert.same(found, inodes_of(o))
+      assert.int(found[0].generation, 0)
+      for n = 1, 4 do
+        assert.int(found[n].generation, 0xfedcba98)
+      end
+    end
+  end)
+
+  it("is a generation number for free inodes and two for files, each time others", function()
+    local a, b = inodes_of { compat = "7.2" }, inodes_of { compat = "7.2" }
+    assert.int(a[4].generation, a[3].generation)
+    for n = 1, 3 do
+      assert.is_not.equal(a[n].generation, b[n].generation)
+      assert.is_not.equal(a[n].generation, a[n % 3 + 1].generation)
+    end
+  end)
+
+  it("is nothing but the time in 6.1", function()
+    for n, inode in pairs(inodes_of {}) do
+      assert.int(inode.generation, 0, n)
+    end
+  end)
+
+  it("is told of a time that is none", function()
+    local image = helper.path "image"
+    helper.must("truncate -s 1G %s", image)
+    local said, status = helper.sh("SOURCE_DATE_EPOCH=soon %s mkfs.xfs --compat 7.2 -N %s",
+      helper.quote(helper.exe), image)
+    assert.equal(0, status)
+    assert.matches("SOURCE_DATE_EPOCH=soon is no number of seconds, ignored", said)
+  end)
+end)
+
+describe("an XFS of 1 PiB after 7.2", function()
+  it("is clean to brim check and to xfs_repair of that release #root", function()
+    local oracle, missing = oracles.of("xfs", "7.2")
+    if not oracle then
+      return pending(missing)
+    end
+    local workspace <close> = configs.workspace "large"
+    local scratch = workspace:mount_scratch()
+    if not scratch then
+      return pending "loop devices do not work here"
+    end
+    local image = scratch.dir .. "/image"
+    helper.must("truncate -s 1P %s && %s mkfs.xfs --compat 7.2 -q %s", image,
+      helper.quote(helper.exe), image)
+    local said, status = helper.sh("%s -n -P %s", oracle.repair, image)
+    assert.equal(0, status, said)
+    for line in said:gmatch "[^\n]+" do
+      assert.is_truthy(line:find "^Phase %d" or line:find "^        %- " or line:find "^No modify"
+        or line:find "emory" or line:find "MB is needed" or line:find "increase system RAM", line)
+    end
+    assert.matches("clean", helper.must("%s check %s", helper.quote(helper.exe), image))
+  end)
+end)

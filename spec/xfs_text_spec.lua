@@ -2,6 +2,7 @@
 -- file; that -N writes nothing; and how sizes that cannot be are refused.
 local configs = require "spec.xfs_configs"
 local helper = require "spec.helper"
+local oracles = require "spec.oracles"
 
 local LARGEST_FILE_BYTES <const> = math.maxinteger - 4095
 local GIB <const> = 1 << 30
@@ -41,53 +42,63 @@ describe("brim mkfs.xfs -N", function()
     return helper.brim(table.unpack(words))
   end
 
-  describe("prints what mkfs.xfs prints for", function()
-    if not helper.has "mkfs.xfs" then
-      pending "mkfs.xfs is not installed"
-      return
-    end
+  for _, compat in ipairs { "6.1", "6.13", "7.2" } do
+    describe(("prints what mkfs.xfs %s prints for"):format(compat), function()
+      local oracle, missing = oracles.of("xfs", compat)
+      if not oracle then
+        pending(missing)
+        return
+      end
 
-    for _, row in ipairs {
-      { LARGEST_FILE_BYTES, "-d size=8191p", "agcount=8387585, agsize=268435455 blks" },
-      { LARGEST_FILE_BYTES, "", "agcount=8388609, agsize=268435455 blks" },
-      { LARGEST_FILE_BYTES, "-d size=8191p -m rmapbt=1,reflink=0", "rmapbt=1\n" },
-      { LARGEST_FILE_BYTES, "-m rmapbt=1,reflink=0", "reflink=0 " },
-      { LARGEST_FILE_BYTES, "-b size=64k -s size=4k", "bsize=65536" },
-      { LARGEST_FILE_BYTES, "-b size=1k -d su=64k,sw=4", "sunit=64 " },
-      { LARGEST_FILE_BYTES, "-d size=8191p,agcount=16777216",
-        "agcount=16777216, agsize=134201344 blks" },
-      { 64 << 40, "-d agsize=512m -m rmapbt=1,reflink=0", "agcount=131072" },
-      { 16 << 50, "-d size=16383t", "agcount=16384, agsize=268435455 blks" },
-      { 300 << 20, "-L small -i size=2048,nrext64=1 -n size=8k", "nrext64=1" },
-    } do
-      local size_bytes, words, part = table.unpack(row)
-      it(("a file of %d bytes and %s"):format(size_bytes, words), function()
-        local path = make_target(size_bytes)
-        local before = state(path)
-        local said, status = helper.sh("mkfs.xfs -N %s %s 2>/dev/null", words, path)
+      for _, row in ipairs {
+        { LARGEST_FILE_BYTES, "-d size=8191p", "agcount=8387585, agsize=268435455 blks" },
+        { LARGEST_FILE_BYTES, "", "agcount=8388609, agsize=268435455 blks" },
+        { LARGEST_FILE_BYTES, "-d size=8191p -m rmapbt=1,reflink=0", "rmapbt=1\n" },
+        { LARGEST_FILE_BYTES, "-m rmapbt=1,reflink=0", "reflink=0 " },
+        { LARGEST_FILE_BYTES, "-b size=64k -s size=4k", "bsize=65536" },
+        { LARGEST_FILE_BYTES, "-b size=1k -d su=64k,sw=4", "sunit=64 " },
+        { LARGEST_FILE_BYTES, "-d size=8191p,agcount=16777216",
+          "agcount=16777216, agsize=134201344 blks" },
+        { 64 << 40, "-d agsize=512m -m rmapbt=1,reflink=0", "agcount=131072" },
+        { 16 << 50, "-d size=16383t", "agcount=16384, agsize=268435455 blks" },
+        { 300 << 20, "-L small -i size=2048,nrext64=1 -n size=8k", "nrext64=1" },
+      } do
+        local size_bytes, words, part = table.unpack(row)
+        it(("a file of %d bytes and %s"):format(size_bytes, words), function()
+          local path = make_target(size_bytes)
+          local before = state(path)
+          local said, status = helper.sh("%s -N %s %s 2>/dev/null", oracle.mkfs, words, path)
+          assert.equal(0, status)
+          local out, err, ours = brim(("--compat %s -N %s"):format(compat, words), path)
+          assert.equal(said, out)
+          assert.equal("", err)
+          assert.equal(0, ours)
+          assert.is_truthy(out:find(part, 1, true), out)
+          assert.equal(before, state(path))
+          assert.equal("", helper.must("ls %s.* 2>/dev/null || true", path))
+        end)
+      end
+
+      it("a file that is written then: the same text, with and without -q", function()
+        local path = make_target(GIB)
+        local said = helper.must("%s -f -L x %s", oracle.mkfs, path)
+        helper.must("truncate -s 0 %s && truncate -s %d %s", path, GIB, path)
+        local out, _, status = brim("-f -L x --compat=" .. compat, path)
         assert.equal(0, status)
-        local out, err, ours = brim("-N " .. words, path)
         assert.equal(said, out)
-        assert.equal("", err)
-        assert.equal(0, ours)
-        assert.is_truthy(out:find(part, 1, true), out)
-        assert.equal(before, state(path))
-        assert.equal("", helper.must("ls %s.* 2>/dev/null || true", path))
+        out, _, status = brim("-f -q -L x --compat " .. compat, path)
+        assert.equal(0, status)
+        assert.equal("", out)
       end)
-    end
 
-    it("a file that is written then: the same text, with and without -q", function()
-      local path = make_target(GIB)
-      local said = helper.must("mkfs.xfs -f -L x %s", path)
-      helper.must("truncate -s 0 %s && truncate -s %d %s", path, GIB, path)
-      local out, _, status = brim("-f -L x", path)
-      assert.equal(0, status)
-      assert.equal(said, out)
-      out, _, status = brim("-f -q -L x", path)
-      assert.equal(0, status)
-      assert.equal("", out)
+      it("its version", function()
+        local said = helper.must("%s -V", oracle.mkfs):gsub("\n$", "")
+        local out, _, status = brim("--compat " .. compat, "-V")
+        assert.equal(0, status)
+        assert.equal(said, out:match "^[^(]*%d")
+      end)
     end)
-  end)
+  end
 
   it("writes nothing over another filesystem either, and needs no -f for that", function()
     local path = make_target(GIB)

@@ -302,7 +302,7 @@ local function read_long(argv, at, values)
     values.compat = compat
     local reason = schema.check("compat", compat)
     if reason then
-      return fail("--compat", compat, "%s", reason)
+      return fail("compat", compat, "%s", reason)
     end
     return word == "compat" and 2 or 1
   elseif word == "compat" then

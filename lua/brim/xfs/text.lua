@@ -28,7 +28,8 @@ end
 
 ---Return the geometry block that the geometry's release of mkfs.xfs prints on stdout, with its
 ---final newline.
----@param g brim.xfs.Geometry
+---@param g brim.xfs.Geometry without `compat`, of a filesystem that is there: the words of the
+--- first release that has some for its features
 ---@param name string the target as the user named it
 ---@return string
 function M.geometry(g, name)
@@ -49,9 +50,10 @@ function M.geometry(g, name)
     { "" },
   }
   local text = {}
-  local is_old = versions.is_before(g.compat, "6.13")
+  local compat = g.compat or (g.exchange or g.parent) and "6.13" or nil
+  local is_old = versions.is_before(compat, "6.13")
   for i, line in ipairs(LINES) do
-    if not (line.since and versions.is_before(g.compat, line.since)) then
+    if not (line.since and versions.is_before(compat, line.since)) then
       local format = line[1] .. (line.more and not is_old and line.more or "") .. "\n"
       text[#text + 1] = format:format(table.unpack(values[i]))
     end
