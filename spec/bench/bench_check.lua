@@ -10,7 +10,7 @@ local scratch = require "scratch"
 local M = {}
 
 local SIZES <const> = { { groups = 1024, rounds = 3 }, { groups = 4096, rounds = 5 },
-  { groups = 16384, rounds = 3 } }
+  { groups = 16384, rounds = 2 } }
 local COMPARED <const> = 4096 -- groups, where the aim is
 local AIM <const> = 20
 local RSS_BYTES <const> = 64 << 20
