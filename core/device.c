@@ -147,19 +147,26 @@ static int look_at(const struct brim_device *d,
 	return 1;
 }
 
-/* What cannot be read is no image; opening it will say why. */
-static bool is_image(const char *path)
+/*
+ * 1: an image; 0: none, as far as it can be opened, and opening it again will
+ * say why not; -errno: not known, so that it must not be taken for another.
+ */
+static int is_image(const char *path)
 {
 	char magic[sizeof(BRIM__IMAGE_MAGIC)];
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	bool is;
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), ret;
+	ssize_t n;
 
 	if (fd < 0)
-		return false;
-	is = pread(fd, magic, sizeof(magic), 0) == (ssize_t)sizeof(magic) &&
-	     !memcmp(magic, BRIM__IMAGE_MAGIC, sizeof(magic));
+		return 0;
+	n = pread(fd, magic, sizeof(magic), 0);
+	if (n < 0)
+		ret = -errno;
+	else
+		ret = n == (ssize_t)sizeof(magic) &&
+		      !memcmp(magic, BRIM__IMAGE_MAGIC, sizeof(magic));
 	close(fd);
-	return is;
+	return ret;
 }
 
 int brim_device_open(struct brim_device **out, const char *path,
@@ -180,8 +187,12 @@ int brim_device_open(struct brim_device **out, const char *path,
 	exists = ret = look_at(d, &opts, &st, e);
 	if (exists < 0)
 		goto err;
-	if (exists && S_ISREG(st.st_mode) && !(opts.flags & BRIM_DEVICE_RAW) &&
-	    is_image(path))
+	ret = exists && S_ISREG(st.st_mode) && !(opts.flags & BRIM_DEVICE_RAW)
+		      ? is_image(path)
+		      : 0;
+	if (ret < 0)
+		brim__err(e, ret, "open", d->shown);
+	else if (ret)
 		ret = brim__device_image_open(d, &opts, e);
 	else
 		ret = brim__device_fd_open(d, exists ? &st : NULL, &opts, e);

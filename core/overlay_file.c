@@ -114,6 +114,12 @@ static int super_read(struct brim__overlay *o, uint64_t place, struct super *s)
 	return 1;
 }
 
+/* Could not even be read: it may be the newer one. */
+static bool is_unread(int ret)
+{
+	return ret < 0 && ret != -EILSEQ && ret != -ENOTSUP;
+}
+
 /* The one that counts. */
 static int super_find(struct brim__overlay *o, struct super *s,
 		      struct brim_err *e)
@@ -123,6 +129,9 @@ static int super_find(struct brim__overlay *o, struct super *s,
 
 	ret[0] = super_read(o, 0, &two[0]);
 	ret[1] = super_read(o, 1, &two[1]);
+	if (is_unread(ret[0]) || is_unread(ret[1]))
+		return brim__err(e, is_unread(ret[0]) ? ret[0] : ret[1], "open",
+				 o->shown);
 	if (ret[0] > 0 || ret[1] > 0) {
 		*s = two[ret[0] <= 0 || two[1].sequence > two[0].sequence];
 		return 0;
@@ -137,8 +146,6 @@ static int super_find(struct brim__overlay *o, struct super *s,
 			e, -EILSEQ, "open",
 			"overlay %s is damaged: its headers are wrong",
 			o->shown);
-	if (ret[0] < 0)
-		return brim__err(e, ret[0], "open", o->shown);
 	return brim__errf(e, -EILSEQ, "open",
 			  "%s is no overlay of brim; name another file",
 			  o->shown);
