@@ -171,6 +171,14 @@ add(GIB, "-b size=1k -n size=32k")
 add(5 * TIB, "-L all -n size=16k -s size=4k -i size=1024,nrext64=1,maxpct=7 -m rmapbt=1"
   .. " -d su=64k,sw=3 -l su=32k,size=512m,agnum=1")
 
+---Over an older XFS, whose superblock copies must go while the rest of it stays: size of the
+---target, options of the older and of the newer.
+M.OVER = {
+  { 4 * GIB, "-d agcount=8", "" }, { 4 * GIB, "", "-d agcount=9 -m rmapbt=1" },
+  { 4 * GIB, "-d agcount=31 -b size=1k", "-s size=4k" }, { 40 * GIB, "-d agcount=300", "" },
+  { 4 * GIB, "-b size=64k -L old", "-L new" }, { 9 * GIB, "-d size=8g,agcount=7", "-d size=1g" },
+}
+
 ---Name a configuration, for a test.
 ---@param config brim.spec.XfsConfig
 ---@return string

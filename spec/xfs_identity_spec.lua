@@ -10,7 +10,6 @@ local SEED <const> = math.tointeger(tonumber(os.getenv "BRIM_XFS_SEED" or 201809
 local CASES <const> = math.tointeger(tonumber(os.getenv "BRIM_XFS_CASES" or 60))
 
 local GIB <const> = 1 << 30
-local OLD_UUID <const> = "89abcdef-0123-4567-89ab-cdef01234567"
 
 describe("identity with mkfs.xfs", function()
   local oracle, missing = oracles.of("xfs", "6.1")
@@ -43,27 +42,9 @@ describe("identity with mkfs.xfs", function()
     end)
   end
 
-  -- Over an older XFS, whose superblock copies must go while the rest of it stays.
-  for _, row in ipairs {
-    { 4 * GIB, "-d agcount=8", "" }, { 4 * GIB, "", "-d agcount=9 -m rmapbt=1" },
-    { 4 * GIB, "-d agcount=31 -b size=1k", "-s size=4k" }, { 40 * GIB, "-d agcount=300", "" },
-    { 4 * GIB, "-b size=64k -L old", "-L new" }, { 9 * GIB, "-d size=8g,agcount=7", "-d size=1g" },
-  } do
-    local size_bytes, older, newer = table.unpack(row)
-    it(("%d GiB %s over %s"):format(size_bytes >> 30, newer, older), function()
-      local config = { size_bytes, newer .. " -K" }
-      local g = assert(judge:geometry(config))
-      local images = { reference = workspace:path "reference", brim = workspace:path "brim" }
-      for who, image in pairs(images) do
-        helper.must("truncate -s %d %s && %s -q -m uuid=%s %s %s", size_bytes, image,
-          oracle.mkfs, OLD_UUID, older, image)
-        helper.must(judge:command(config), judge.programs[who], image)
-      end
-      -- Both made the older one at another time.
-      local old = assert(judge:geometry { size_bytes, older })
-      judge:compare_images(images, g, older, old.root_ino ~= g.root_ino and old or nil)
-      os.remove(images.reference)
-      os.remove(images.brim)
+  for _, row in ipairs(configs.OVER) do
+    it(("%d GiB %s over %s"):format(row[1] >> 30, row[3], row[2]), function()
+      judge:compare_over(table.unpack(row))
     end)
   end
 
@@ -105,7 +86,8 @@ describe("identity with mkfs.xfs", function()
       for who, image in pairs(images) do
         helper.must("truncate -s %d %s", size_bytes, image)
         local loop <close> = configs.loop(image, sector_bytes)
-        helper.must("%s -q -m uuid=%s -d agcount=33 %s", oracle.mkfs, OLD_UUID, loop.device)
+        helper.must("%s -q -m uuid=%s -d agcount=33 %s", oracle.mkfs,
+          images_of.OLD_UUID, loop.device)
         helper.must(judge:command(config), judge.programs[who], loop.device)
       end
       judge:compare_images(images, g, words, old)

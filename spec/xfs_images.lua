@@ -20,6 +20,9 @@ local SMALL_LOG_BYTES <const>, MANY_GROUPS <const> = 130 << 20, 200
 -- What releases that obey it are told, brim and mkfs.xfs alike; then nothing at all may differ.
 local FIXED <const> = "env SOURCE_DATE_EPOCH=1700000001 DETERMINISTIC_SEED=1 "
 
+---The UUID of a filesystem that was there before.
+M.OLD_UUID = "89abcdef-0123-4567-89ab-cdef01234567"
+
 ---@class brim.spec.Judge
 ---@field version brim.xfs.Version
 ---@field oracle brim.spec.Oracle
@@ -211,6 +214,26 @@ function Judge:compare(config, label, must_work)
   os.remove(images.reference)
   os.remove(images.brim)
   return g ~= nil
+end
+
+---Compare what both make over an older XFS of the reference's. Not discarded: that would hide it.
+---@param size_bytes integer
+---@param older string options
+---@param newer string options
+function Judge:compare_over(size_bytes, older, newer)
+  local config = { size_bytes, newer .. " -K" }
+  local g = assert(self:geometry(config))
+  local images = { reference = self.workspace:path "reference", brim = self.workspace:path "brim" }
+  for who, image in pairs(images) do
+    helper.must("truncate -s %d %s && %s -q -m uuid=%s %s %s", size_bytes, image,
+      self.programs.reference, M.OLD_UUID, older, image)
+    helper.must(self:command(config), self.programs[who], image)
+  end
+  -- Both made the older one at another time.
+  local old = assert(self:geometry { size_bytes, older })
+  self:compare_images(images, g, older, old.root_ino ~= g.root_ino and old or nil)
+  os.remove(images.reference)
+  os.remove(images.brim)
 end
 
 ---Compare what both make on a loop device that says whether it is a disk that turns.

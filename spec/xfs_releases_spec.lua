@@ -92,6 +92,14 @@ for index, compat in ipairs { "6.13", "7.2" } do
       end
     end
 
+    for i, row in ipairs(configs.OVER) do
+      if ALL or i % 2 == index % 2 then
+        it(("%d GiB %s over %s"):format(row[1] >> 30, row[3], row[2]), function()
+          judge:compare_over(table.unpack(row))
+        end)
+      end
+    end
+
     for _, is_rotational in ipairs { true, false } do
       for _, config in ipairs(DEVICES) do
         local label = ("a %s of %d GiB %s"):format(is_rotational and "disk" or "solid state disk",
