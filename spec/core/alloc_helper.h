@@ -14,6 +14,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <string.h>
 #include <unistd.h>
@@ -103,6 +104,35 @@ EXPORTED char *strdup(const char *s)
 	char *copy = malloc(n);
 
 	return copy ? memcpy(copy, s, n) : NULL;
+}
+
+EXPORTED char *strndup(const char *s, size_t max)
+{
+	size_t n = strnlen(s, max);
+	char *copy = malloc(n + 1);
+
+	if (!copy)
+		return NULL;
+	copy[n] = '\0';
+	return memcpy(copy, s, n);
+}
+
+/* AddressSanitizer has one of its own, which would not be counted. */
+EXPORTED int asprintf(char **out, const char *fmt, ...)
+{
+	va_list args;
+	int n;
+
+	va_start(args, fmt);
+	n = vsnprintf(NULL, 0, fmt, args);
+	va_end(args);
+	*out = malloc((size_t)n + 1);
+	if (!*out)
+		return -1;
+	va_start(args, fmt);
+	vsnprintf(*out, (size_t)n + 1, fmt, args);
+	va_end(args);
+	return n;
 }
 
 EXPORTED void free(void *p)
