@@ -134,6 +134,25 @@ static uint32_t scan_per_io(const struct brim_scan *s,
 	return (uint32_t)BRIM__MIN(n, BRIM__MIN(g->count, UINT32_MAX));
 }
 
+/* What a run is about, and how much that will be. */
+static void scan_begin(struct brim_run *r, const struct brim_scan *s,
+		       const struct brim_scan_range *g, uint32_t per_io)
+{
+	uint64_t span = s->to_bytes - s->from_bytes;
+
+	r->scan = scan_hold(s);
+	r->phase_count = 1;
+	r->off_bytes = g->off_bytes;
+	r->stride_bytes = g->stride_bytes;
+	r->instance = g->first;
+	r->end = g->first + g->count;
+	r->instances_per_io = per_io;
+	r->groups_total = g->count;
+	r->ios_total = (g->count - 1) / per_io + 1;
+	r->bytes_total = per_io > 1 ? g->stride_bytes * (g->count - 1) + span
+				    : span * g->count;
+}
+
 int brim_scan_open(struct brim_run **out, const struct brim_scan *s,
 		   struct brim_device *d, const struct brim_scan_range *g,
 		   const struct brim_run_options *o, struct brim_err *e)
@@ -164,17 +183,7 @@ int brim_scan_open(struct brim_run **out, const struct brim_scan *s,
 		&opts, e);
 	if (ret < 0)
 		return ret;
-	r->scan = scan_hold(s);
-	r->phase_count = 1;
-	r->off_bytes = g->off_bytes;
-	r->stride_bytes = g->stride_bytes;
-	r->instance = g->first;
-	r->end = g->first + g->count;
-	r->instances_per_io = per_io;
-	r->groups_total = g->count;
-	r->ios_total = (g->count - 1) / per_io + 1;
-	r->bytes_total = per_io > 1 ? g->stride_bytes * (g->count - 1) + span
-				    : span * g->count;
+	scan_begin(r, s, g, per_io);
 	ret = brim__scan_totals_create(r, e);
 	if (ret < 0) {
 		brim_run_close(r);

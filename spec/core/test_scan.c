@@ -281,6 +281,81 @@ static void test_refusals(struct world *w)
 	brim_scan_free(s);
 }
 
+static const struct brim_scan_field TINY = { 21, 1, BRIM_BIG, "r", "tiny" };
+
+static void refused_sum(struct brim_scan *s, struct brim_scan_accumulator a,
+			int code, const char *says)
+{
+	struct brim_err e = { 0 };
+	int ret;
+
+	a.struct_bytes = sizeof(a);
+	ret = brim_scan_accumulate(s, &TINY, &a, &e);
+	ok(ret == code && strstr(e.msg, says), "refused",
+	   "wanted %d %s, got %d %s", code, says, ret, e.msg);
+}
+
+static void test_gather_refusals(void)
+{
+	const struct brim_affine v[2] = { { 0, 0 }, { 1, 0 } };
+	const struct brim_scan_test tests[] = {
+		{ BRIM_SCAN_EQUAL, v, 2 },    { BRIM_SCAN_ANY, v, 1 },
+		{ BRIM_SCAN_RANGE, v, 1 },    { BRIM_SCAN_ONE_OF, v, 0 },
+		{ BRIM_SCAN_ONE_OF, v, 257 }, { (enum brim_scan_rule)9, v, 1 },
+	};
+	const struct brim_scan_accumulator even = {
+		.struct_bytes = sizeof(even),
+		.kind = BRIM_SCAN_HISTOGRAM,
+		.name = "x",
+		.to = 10,
+		.bins = 5,
+	};
+	struct brim_scan_field bad = TINY;
+	struct brim_scan *s;
+	struct brim_err e;
+	size_t k;
+	int ret;
+
+	brim_scan_create(&s, NULL);
+	refused_sum(s, (struct brim_scan_accumulator){ .kind = 0, .name = "x" },
+		    -EINVAL, "a kind and a name");
+	refused_sum(s, (struct brim_scan_accumulator){ .kind = 6, .name = "x" },
+		    -EINVAL, "a kind and a name");
+	refused_sum(s, (struct brim_scan_accumulator){ .kind = BRIM_SCAN_SUM },
+		    -EINVAL, "a kind and a name");
+	refused_sum(s,
+		    (struct brim_scan_accumulator){ .kind = BRIM_SCAN_HISTOGRAM,
+						    .name = "x",
+						    .from = 4,
+						    .to = 4,
+						    .bins = 1 },
+		    -EINVAL, "from is less than to");
+	refused_sum(s,
+		    (struct brim_scan_accumulator){ .kind = BRIM_SCAN_HISTOGRAM,
+						    .name = "x",
+						    .to = 4,
+						    .bins = 5 },
+		    -EINVAL, "at most to - from");
+	brim_scan_accumulate(s, &TINY, &even, NULL);
+	refused_sum(s,
+		    (struct brim_scan_accumulator){ .kind = BRIM_SCAN_HISTOGRAM,
+						    .name = "x" },
+		    -EEXIST, "described in another way");
+	for (k = 0; k < sizeof(tests) / sizeof(*tests); k++) {
+		ret = brim_scan_expect(s, &TINY, &tests[k], &e);
+		ok(ret == -EINVAL && strstr(e.msg, "'tiny': any has no values"),
+		   "refused: a number of values", "%zu: %d %s", k, ret, e.msg);
+	}
+	bad.width_bytes = 3;
+	ok(brim_scan_column(s, &bad, &e) == -EINVAL, "refused: a width",
+	   "taken");
+	bad = TINY;
+	bad.off_bytes = UINT64_C(1) << 40;
+	ok(brim_scan_column(s, &bad, &e) == -EFBIG, "refused: too far apart",
+	   "taken");
+	brim_scan_free(s);
+}
+
 /* A read that fails ends the scan with its place. */
 static void test_error(struct world *w)
 {
@@ -315,6 +390,7 @@ int main(void)
 	test_dense(&w);
 	test_width(&w);
 	test_refusals(&w);
+	test_gather_refusals();
 	test_error(&w);
 	world_free(&w);
 	return tap_end();
