@@ -25,6 +25,7 @@ M._submodules = {
   opts = true,
   plan = true,
   pretty = true,
+  probe = true,
   progress = true,
   recipe = true,
   run = true,

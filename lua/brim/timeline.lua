@@ -9,6 +9,7 @@ local json = require "brim.json"
 local opts = require "brim.opts"
 local provenance = require "brim.timeline.provenance"
 local reader = require "brim.timeline.reader"
+local resample = require "brim.timeline.resample"
 
 local M = {}
 local Timeline = {}
@@ -144,6 +145,42 @@ end
 ---@return brim.Error? err
 function M.read(path)
   return reader.read(path)
+end
+
+---Give speed and latency by synced fullness, in bins. Empty bins are left out.
+---@param run brim.TimelineData
+---@param o? { bin?: number, kinds?: string[] } bin: its width, default 0.01; kinds: of phases that
+---count, default fills, or everything where there is no fill
+---@return brim.FullnessBin[]
+function M.by_fullness(run, o)
+  return resample.by_fullness(run, o)
+end
+
+---Give the samples in at most so many points: rates as means over time, latencies the largest, the
+---rest as it was last.
+---@param run brim.TimelineData
+---@param points integer
+---@return table[]
+function M.by_time(run, points)
+  return resample.by_time(run, points)
+end
+
+---Write the samples of runs as CSV: the run's name, the phase, then every column.
+---@param path string
+---@param runs brim.TimelineData[]
+---@return integer? rows
+---@return brim.Error? err
+function M.csv(path, runs)
+  local file, why, errno = io.open(path, "wb")
+  if not file then
+    return nil, errors.refused(failed("open", path, why, errno))
+  end
+  local rows, reason, code = resample.csv(runs, file)
+  local ok, last, last_code = file:close()
+  if not rows or not ok then
+    return nil, failed("write", path, reason or last, code or last_code)
+  end
+  return rows
 end
 
 ---Gather where a measurement is made: host, kernel, and of a path filesystem, mount and device.

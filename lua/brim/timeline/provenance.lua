@@ -20,6 +20,9 @@ local M = {}
 local QUEUE <const> = { "rotational", "scheduler", "logical_block_size", "physical_block_size",
   "minimum_io_size", "optimal_io_size", "nr_requests", "read_ahead_kb", "max_sectors_kb",
   "write_cache", "discard_max_bytes", "zoned", "wbt_lat_usec", "fua" }
+-- Of a device's size in sysfs, whatever its own sectors are.
+local SECTOR_BYTES <const> = 512
+
 -- /proc/self/mountinfo writes blank, tab, newline and backslash as octal numbers.
 local function unescape(text)
   return (text:gsub("\\(%d%d%d)", function(digits) return string.char(tonumber(digits, 8)) end))
@@ -77,25 +80,18 @@ function M.mount(path)
   return m
 end
 
--- The directory of sysfs of a block device; nil where there is none.
-local function sysfs_of(m)
-  local name = m.source:match "^/dev/" and process.absolute(m.source):match "([^/]+)$"
-  for _, dir in ipairs { name and "/sys/class/block/" .. name, "/sys/dev/block/" .. m.dev } do
-    if dir and process.line(dir .. "/dev") then
+-- A block device's directory in sysfs, by its name in /dev or by "major:minor"; nil where there is
+-- none.
+local function sysfs_of(source, dev)
+  local name = source:match "^/dev/" and process.absolute(source):match "([^/]+)$"
+  for _, dir in ipairs { name and "/sys/class/block/" .. name or "", "/sys/dev/block/" .. dev } do
+    if dir ~= "" and process.line(dir .. "/dev") then
       return process.absolute(dir)
     end
   end
 end
 
----Describe the block device under a mount: name, device ("major:minor"), sysfs (its directory),
----size_bytes, model, queue. Nil where there is none, as on tmpfs.
----@param m brim.Mount
----@return table?
-function M.device(m)
-  local dir = sysfs_of(m)
-  if not dir then
-    return nil
-  end
+local function describe(dir)
   local disk = process.line(dir .. "/partition") and dir:match "^(.*)/" or dir
   local queue = {}
   for _, name in ipairs(QUEUE) do
@@ -105,8 +101,28 @@ function M.device(m)
   local sectors = math.tointeger(tonumber(process.line(dir .. "/size") or ""))
   local model = process.line(disk .. "/device/model")
   return { name = dir:match "([^/]+)$", device = process.line(dir .. "/dev"), sysfs = dir,
-    size_bytes = sectors and sectors * 512, model = model and model:match "^(.-)%s*$",
+    size_bytes = sectors and sectors * SECTOR_BYTES, model = model and model:match "^(.-)%s*$",
     backing_file = process.line(disk .. "/loop/backing_file"), queue = queue }
+end
+
+---Describe the block device under a path, or the one that the path names: name, device
+---("major:minor"), sysfs (its directory), size_bytes, model, queue. Nil where there is none, as on
+---tmpfs.
+---@param path string
+---@param m? brim.Mount that the path is on, where it is known
+---@return table? device
+---@return boolean? is_raw does the path name the device itself?
+function M.device(path, m)
+  local absolute = process.absolute(path)
+  local dir = sysfs_of(absolute, "")
+  if dir then
+    return describe(dir), true
+  end
+  m = m or M.mount(path)
+  dir = m and sysfs_of(m.source, m.dev)
+  if dir then
+    return describe(dir), false
+  end
 end
 
 ---Gather where a measurement is made. Without a path only host and kernel.
@@ -134,12 +150,14 @@ function M.gather(path)
   if not usage then
     return nil, why
   end
-  local device = M.device(m)
-  out.path, out.mount_point, out.filesystem = path, m.mount_point, m.filesystem
-  out.mount_options, out.source = m.options, m.source
-  out.size_bytes, out.block_bytes = usage.size_bytes, usage.block_bytes
-  out.device = device and device.name
-  out.device_info = device
+  local device, is_raw = M.device(path, m)
+  out.path, out.device, out.device_info = path, device and device.name, device
+  if is_raw then
+    out.size_bytes = device.size_bytes
+    return out
+  end
+  out.mount_point, out.filesystem, out.mount_options = m.mount_point, m.filesystem, m.options
+  out.source, out.size_bytes, out.block_bytes = m.source, usage.size_bytes, usage.block_bytes
   return out
 end
 

@@ -15,6 +15,7 @@ M.VERSION = 1
 ---@field path string
 ---@field header table
 ---@field samples table[] in the order of the file
+---@field phase_of integer[] by sample: the number of its phase, 0 before the first
 ---@field phases table[] each with t_s, end_s, name, kind
 ---@field marks table[] each with t_s, name
 ---@field events table[] each with t_s, kind, and what is known of op, path, code, message
@@ -44,6 +45,9 @@ end
 
 local function take(run, record)
   local list = LISTS[record.type]
+  if record.type == "sample" then
+    run.phase_of[#run.samples + 1] = #run.phases
+  end
   run.last_s = math.max(run.last_s, record.t_s)
   if list then
     table.insert(run[list], record)
@@ -111,8 +115,8 @@ function M.parse(text, path)
   if not header then
     return nil, err
   end
-  local run = setmetatable({ path = path, header = header, samples = {}, phases = {}, marks = {},
-    events = {}, last_s = 0, is_torn = text:sub(-1) ~= "\n" }, Data)
+  local run = setmetatable({ path = path, header = header, samples = {}, phase_of = {}, phases = {},
+    marks = {}, events = {}, last_s = 0, is_torn = text:sub(-1) ~= "\n" }, Data)
   local body = text:sub(#first + 2)
   if run.is_torn and body ~= "" then
     body = body .. "\n"
