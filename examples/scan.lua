@@ -6,7 +6,7 @@ local scan, ondisk = brim.scan, brim.xfs.ondisk
 
 local target = arg and arg[1]
 if not target then
-  target = os.tmpname() .. ".brim"
+  target = os.tmpname()
   local plan <close> = assert(brim.xfs.format { size_bytes = "64t", ag_bytes = "512m" })
   assert(plan:save(target))
 end
