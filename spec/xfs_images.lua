@@ -167,8 +167,9 @@ function Judge:make(config, dir)
 end
 
 -- Little more than a log in its group, and before it a hole of its alignment: the reference then
--- loses the hole's records where the log ends with the group, or has two records in the wrong
--- order where too little is left for a free list. xfs_repair says so, and finds ours right.
+-- loses the hole where the log ends with the group (6.1 its records, later ones its length if too
+-- little is left for a free list), or has two records in the wrong order where too little is left.
+-- xfs_repair says so, and finds ours right.
 local function is_reference_wrong(g)
   local length_blocks = g.log_ag == g.ag_count - 1 and g.last_ag_blocks or g.ag_blocks
   local hole_blocks = g.log_agbno - g.prealloc_blocks
@@ -214,6 +215,19 @@ function Judge:compare(config, label, must_work)
   os.remove(images.reference)
   os.remove(images.brim)
   return g ~= nil
+end
+
+---Compare what both make where the log nearly fills the last group, of each size down to nothing.
+---@param words string options
+function Judge:compare_nearly_full(words)
+  local all = words .. " -d agsize=128m -l agnum=3,size="
+    .. (words:find "12k" and "16386b" or "16384b")
+  local made = 0
+  for rest_blocks = 2, 36 do
+    local config = { 3 * (128 << 20) + (16384 + rest_blocks) * 4096, all }
+    made = made + (self:compare(config, configs.describe(config)) and 1 or 0)
+  end
+  assert.is_true(made > 15)
 end
 
 ---Compare what both make over an older XFS of the reference's. Not discarded: that would hide it.

@@ -92,6 +92,13 @@ for index, compat in ipairs { "6.13", "7.2" } do
       end
     end
 
+    for _, words in ipairs(ALL and { "", "-l su=32k", "-l su=12k", "-m rmapbt=0",
+      "-l su=32k -m rmapbt=0", "-l su=64k -m reflink=0,finobt=0" } or { "-l su=32k" }) do
+      it("a log in a last group that it nearly fills " .. words, function()
+        judge:compare_nearly_full(words)
+      end)
+    end
+
     for i, row in ipairs(configs.OVER) do
       if ALL or i % 2 == index % 2 then
         it(("%d GiB %s over %s"):format(row[1] >> 30, row[3], row[2]), function()

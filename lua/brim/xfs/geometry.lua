@@ -305,7 +305,7 @@ local function set_log_ag(s)
       .. " another group or another group size", length_blocks, g.log_blocks)
   end
   g.log_ag_agfl_count = hole_blocks + tail_blocks >= g.agfl_count and g.agfl_count or 0
-  if tail_blocks == 0 then
+  if tail_blocks == 0 and not s.version.keeps_holes then
     -- The reference then drops the hole from the free space trees too, and xfs_repair objects.
     g.log_ag_agfl_count = 0
     if hole_blocks > 0 then

@@ -10,6 +10,8 @@ local M = {}
 ---@field has_concurrency boolean groups and log of solid state devices follow the number of CPUs
 ---@field has_small_roots boolean a tree that fills a group may have a root of two pointers
 ---@field has_split_free_lists boolean free lists allow for splits alone, not for the roots
+---@field keeps_holes boolean blocks before a log that ends with its group stay free, or make its
+--- free list; else they are lost
 ---@field prefers_data_stripe boolean for the log, before a block where sectors are large
 ---@field takes_zero_percent boolean `-i maxpct=0` is no limit, else the default
 ---@field has_atomic_writes boolean logs have room for the end of an atomic write
@@ -26,19 +28,19 @@ M.LIST = {
     has_concurrency = false, has_generations = false, has_self_healing = false,
     has_small_roots = false, has_split_free_lists = false, prefers_data_stripe = false,
     has_atomic_writes = false, takes_zero_percent = false,
-    obeys_environment = false, atimes = {} },
+    keeps_holes = false, obeys_environment = false, atimes = {} },
   { name = "6.13", full = "6.13.0",
     defaults = { rmapbt = true, nrext64 = true, exchange = false, parent = false },
     has_concurrency = true, has_generations = true, has_self_healing = false,
     has_small_roots = true, has_split_free_lists = true, prefers_data_stripe = false,
     has_atomic_writes = false, takes_zero_percent = false,
-    obeys_environment = false, atimes = { root = true, summary = true } },
+    keeps_holes = true, obeys_environment = false, atimes = { root = true, summary = true } },
   { name = "7.2", full = "7.2.0",
     defaults = { rmapbt = true, nrext64 = true, exchange = true, parent = true },
     has_concurrency = true, has_generations = true, has_self_healing = true,
     has_small_roots = true, has_split_free_lists = true, prefers_data_stripe = true,
     has_atomic_writes = true, takes_zero_percent = true,
-    obeys_environment = true, atimes = { root = true, summary = true } },
+    keeps_holes = true, obeys_environment = true, atimes = { root = true, summary = true } },
 }
 
 ---The release that holds where none is asked for.
