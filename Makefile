@@ -129,6 +129,7 @@ all: lib module exe plugin
 help:
 	@sed -n 's/^# \{0,1\}//; 2,7p' $(firstword $(MAKEFILE_LIST))
 	@echo 'Targets: all lib module exe plugin run test bench lint format oracles'
+	@echo '         campaign (N=5000 SEED=1: brim check against xfs_repair; as root)'
 	@echo '         install install-module uninstall dist deps deps-test clean'
 	@echo 'Variables: CC CFLAGS LDFLAGS PREFIX DESTDIR LUA_CFLAGS LUA_LIBS'
 	@echo '           LUA_LMOD LUA_CMOD SAN=address,undefined GC=stress JOBS BUILD'
