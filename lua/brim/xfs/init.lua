@@ -31,9 +31,9 @@ SCHEMA.old = { type = "table", doc = "ag_count and ag_bytes of a filesystem to b
 ---size_bytes, block_bytes, sector_bytes, inode_bytes or inodes_per_block, ag_count or ag_bytes,
 ---stripe_unit_bytes and stripe_width_bytes, no_align, max_inode_percent, dir_block_bytes,
 ---log_bytes, log_stripe_unit_bytes, log_ag, finobt, sparse, rmapbt, reflink, bigtime, inobtcount,
----nrext64, exchange, parent, data_concurrency, log_concurrency, label, uuid; compat (the xfsprogs
----release whose defaults and formulas hold); unsupported; device (what is known of the target: see
----brim.xfs.Device).
+---nrext64, exchange, parent, autofsck, data_concurrency, log_concurrency, label, uuid; compat (the
+---xfsprogs release whose defaults and formulas hold); unsupported; device (what is known of the
+---target: see brim.xfs.Device).
 ---@param o brim.xfs.Options
 ---@return brim.xfs.Geometry? geometry
 ---@return brim.Error? err
