@@ -251,7 +251,7 @@ $B/embedded.o: $B/embedded.c $B/flags
 $(spec_bin): $B/spec/%: spec/core/%.c $(lib_a) $B/flags
 	@mkdir -p $(@D)
 	$(CC) $(brim_cflags) -Icore -MMD -MP -o $@ $< $(brim_ldflags) $(lib_a) \
-		$(core_libs)
+		$(core_libs) -lm
 
 -include $(lib_obj:.o=.d) $(lua_obj:.o=.d) $B/core/main.d \
 	$B/core/nbdkit_plugin.d \

@@ -45,6 +45,158 @@ struct brim_trace_event {
 	uint64_t off_bytes, len_bytes;
 };
 
+/* --------------------------------------------------------------- workloads */
+
+enum brim_pattern {
+	BRIM_PATTERN_SEQUENTIAL = 1,
+	BRIM_PATTERN_RANDOM,      /* uniform; blocks may come again */
+	BRIM_PATTERN_PERMUTATION, /* random, each place once a pass */
+	BRIM_PATTERN_STRIDED,     /* each stride_bytes, then the gaps */
+	BRIM_PATTERN_ZIPF,        /* place of rank k as often as 1 / k^theta */
+};
+
+/*
+ * Reads and writes on a range of a device. Operation i is a pure function of
+ * the options and i. What is written says of each block where it belongs, which
+ * seed and which operation wrote it, so that it can be verified.
+ */
+struct brim_workload_options {
+	size_t struct_bytes;
+	uint64_t seed;
+	enum brim_pattern pattern;
+	double theta;                  /* ZIPF: above 0, at most 10 */
+	uint64_t stride_bytes;         /* STRIDED: a multiple of block_bytes */
+	uint32_t block_bytes;          /* of content and of offsets; a multiple
+					  of 512; 0: 4096 */
+	const struct brim_dist *sizes; /* of I/Os, rounded up to whole blocks;
+					  copied. NULL: one block */
+	uint64_t off_bytes;            /* the range; a multiple of 512 */
+	uint64_t size_bytes;           /* its length; what is no whole block at
+					  its end is left alone */
+	uint32_t read_ppm;             /* of operations that read */
+	int is_clustered; /* ZIPF: places in the order of their ranks
+					  instead of scattered over the range */
+	int may_overlap;  /* writes to the same block may be in
+					  flight at once: whichever comes last
+					  stays, so stale is not told */
+	/* How much; what is reached first ends it. All 0: one pass. */
+	uint64_t total_bytes;
+	uint64_t operations;
+	uint32_t passes; /* so many times the range's bytes */
+};
+
+struct brim_workload;
+
+/*
+ * Checks options and makes them ready. -EINVAL names what cannot be: sizes that
+ * vary with PERMUTATION or STRIDED, I/Os larger than the range, ...
+ */
+BRIM_API int brim_workload_create(struct brim_workload **out,
+				  const struct brim_workload_options *o,
+				  struct brim_err *e);
+/* Lets go; runs hold it as long as they need it. */
+BRIM_API void brim_workload_free(struct brim_workload *w);
+
+/* One operation: a read or a write of whole blocks. */
+struct brim_workload_op {
+	uint64_t index;
+	uint64_t off_bytes; /* on the device */
+	uint64_t len_bytes;
+	int is_read;
+};
+
+/* Goes through the operations, from any of them on. */
+struct brim_workload_cursor {
+	uint64_t index; /* of the next operation */
+	uint64_t bytes; /* of those before it */
+	uint64_t place, pass;
+	uint64_t key; /* of the pass */
+};
+
+/* At the first operation. */
+BRIM_API void brim_workload_begin(const struct brim_workload *w,
+				  struct brim_workload_cursor *c);
+/* The next operation: 1, or 0 after the last one. */
+BRIM_API int brim_workload_next(const struct brim_workload *w,
+				struct brim_workload_cursor *c,
+				struct brim_workload_op *out);
+/* Writes what operation `version` puts into the block at a device offset. */
+BRIM_API void brim_workload_block(const struct brim_workload *w,
+				  uint64_t off_bytes, uint64_t version,
+				  void *buf);
+
+struct brim_workload_run_options {
+	size_t struct_bytes;
+	uint64_t first;    /* operation to begin with: those before are done */
+	uint64_t limit_ns; /* begin none after that time; 0: no limit */
+	uint32_t bins;     /* parts of the range to count apart; 0: 64 */
+};
+
+/* A part of the range: what I/Os that began in it were. */
+struct brim_workload_bin {
+	uint64_t off_bytes; /* where it begins */
+	uint64_t reads, writes, bytes;
+	uint64_t latency_ns; /* the sum */
+};
+
+struct brim_workload_stats {
+	size_t struct_bytes;
+	uint64_t begun;       /* operations given out, from 0 */
+	uint64_t done;        /* all below it are finished */
+	uint64_t off_bytes;   /* of the last one given out */
+	uint64_t waits;       /* times one waited for the same block */
+	uint64_t bytes, ios;  /* finished since the last call, */
+	uint64_t interval_ns; /* which was so long ago, */
+	uint64_t read_p50_ns, read_p99_ns, read_max_ns; /* and how long they */
+	uint64_t write_p50_ns, write_p99_ns, write_max_ns; /* took */
+	const struct brim_workload_bin *bins; /* the run's, of all of it */
+	uint32_t bin_count;
+};
+
+/*
+ * Prepares to run it (brim_run_step does). -ERANGE where the range ends past
+ * the device, -EROFS where it writes and the device is read-only, -EINVAL where
+ * blocks are no multiple of what the device is aligned to, or an I/O is larger
+ * than max_io_bytes. options may be NULL.
+ */
+BRIM_API int brim_workload_open(struct brim_run **out,
+				const struct brim_workload *w,
+				struct brim_device *d,
+				const struct brim_workload_run_options *wo,
+				const struct brim_run_options *o,
+				struct brim_err *e);
+/* The counters beside the run's own; -ENOENT for other runs. */
+BRIM_API int brim_workload_stats(struct brim_run *r,
+				 struct brim_workload_stats *out);
+
+/* What a verification found, in blocks. */
+struct brim_workload_counts {
+	size_t struct_bytes;
+	uint64_t right;
+	uint64_t missing;   /* never written, as far as one can see */
+	uint64_t stale;     /* as an earlier operation left it */
+	uint64_t newer;     /* as an operation after the last one leaves it */
+	uint64_t misplaced; /* what belongs to another offset */
+	uint64_t corrupt;   /* neither of these */
+	uint64_t unjudged;  /* wrong, but being written when the run ended */
+};
+
+/*
+ * Prepares to read back what the operations before `begun` wrote, of which
+ * those before `done` are known to be finished (UINT64_MAX: all of the
+ * workload's), and to compare. What is not right is a mismatch of the run:
+ * piece "block", what as the counts above are called, expected and found
+ * operations (of "corrupt" bytes). Only what was written is read. Memory:
+ * 128 MiB at most.
+ */
+BRIM_API int
+brim_workload_verify(struct brim_run **out, const struct brim_workload *w,
+		     struct brim_device *d, uint64_t done, uint64_t begun,
+		     const struct brim_run_options *o, struct brim_err *e);
+/* What was found so far; -ENOENT for other runs. */
+BRIM_API int brim_workload_found(const struct brim_run *r,
+				 struct brim_workload_counts *out);
+
 #ifdef __cplusplus
 }
 #endif

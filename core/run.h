@@ -24,6 +24,7 @@ struct brim__run_ops {
 	void (*close)(struct brim_run *r); /* what else it has; or NULL */
 	bool flushes;                      /* at each phase's end */
 	bool keeps_kinds;                  /* the first mismatches of each */
+	const char *phase; /* what stats call it; NULL: plan's */
 };
 
 /* What a slot's I/O is about, and what its buffer (of expectations) holds. */
@@ -79,6 +80,10 @@ struct brim_run {
 		struct brim__scan_total *totals;
 		struct brim__scan_window *window; /* NULL: no rows wanted */
 	} gathered;
+
+	/* Workloads and traces: theirs. */
+	void *own;
+	uint64_t due_ns; /* blocked until then on the clock; 0: on the caller */
 
 	uint64_t groups_done, groups_total;
 	uint64_t ios_total, bytes_total;

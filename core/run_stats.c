@@ -81,7 +81,7 @@ void brim__run_stats(const struct brim_run *r, struct brim_run_stats *st)
 	struct brim_run_stats all = { .struct_bytes = room };
 
 	all.engine = brim__batch_engine(r->batch);
-	all.phase = "scan";
+	all.phase = r->ops->phase;
 	if (r->plan)
 		all.phase = r->phase < r->phase_count
 				    ? r->plan->phases[r->phase]

@@ -94,6 +94,7 @@ static const struct brim__run_ops scan_ops = {
 	.check = scan_check,
 	.close = scan_close,
 	.keeps_kinds = true,
+	.phase = "scan",
 };
 
 /* Whether the last instance ends on the device; all sums are checked. */
