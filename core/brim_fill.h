@@ -170,8 +170,9 @@ struct brim_op {
 
 /*
  * What a stream does from now on. All weights 0: creates only. live_bytes, if
- * not 0, is the sum of file sizes it keeps to within band_ppm: above it creates
- * and appends turn into deletes, below it deletes into creates.
+ * not 0, is the sum of file sizes it keeps to within band_ppm: above it creates,
+ * appends and replacements turn into deletes, below it deletes, truncations and
+ * replacements into creates.
  * max_file_bytes, if not 0, caps the sizes of what is written as a whole.
  */
 struct brim_phase {

@@ -72,6 +72,19 @@ static int core_time_ns(lua_State *L)
 	return 1;
 }
 
+/* sleep(seconds): ends early when a signal comes */
+static int core_sleep(lua_State *L)
+{
+	lua_Number s = luaL_checknumber(L, 1);
+	struct timespec ts;
+
+	luaL_argcheck(L, s >= 0 && s <= 1e9, 1, "seconds, not negative");
+	ts.tv_sec = (time_t)s;
+	ts.tv_nsec = (long)((s - (lua_Number)ts.tv_sec) * 1e9);
+	nanosleep(&ts, NULL);
+	return 0;
+}
+
 static int core_isatty(lua_State *L)
 {
 	lua_pushboolean(L, isatty((int)luaL_checkinteger(L, 1)));
@@ -144,6 +157,7 @@ static const luaL_Reg functions[] = {
 	{ "process_usage", core_process_usage },
 	{ "monotonic_s", core_monotonic_s },
 	{ "time_ns", core_time_ns },
+	{ "sleep", core_sleep },
 	{ "isatty", core_isatty },
 	{ "columns", core_columns },
 	{ "is_root", core_is_root },

@@ -118,7 +118,10 @@ static enum brim_op_kind draw_kind(const struct brim_stream *s, uint64_t bits)
 	return (enum brim_op_kind)kind;
 }
 
-/* Turns what would lead away from the band into what leads back. */
+/*
+ * Turns what may lead away from the band into what leads back. Replacing is as
+ * likely to lead either way, so it counts among both.
+ */
 static enum brim_op_kind keep_band(const struct brim_stream *s,
 				   enum brim_op_kind kind)
 {
@@ -129,9 +132,12 @@ static enum brim_op_kind keep_band(const struct brim_stream *s,
 	if (!want)
 		return kind;
 	if (s->files.live_bytes > want + slack &&
-	    (kind == BRIM_OP_CREATE || kind == BRIM_OP_APPEND))
+	    (kind == BRIM_OP_CREATE || kind == BRIM_OP_APPEND ||
+	     kind == BRIM_OP_REPLACE))
 		return BRIM_OP_DELETE;
-	if (s->files.live_bytes < want - slack && kind == BRIM_OP_DELETE)
+	if (s->files.live_bytes < want - slack &&
+	    (kind == BRIM_OP_DELETE || kind == BRIM_OP_TRUNCATE ||
+	     kind == BRIM_OP_REPLACE))
 		return BRIM_OP_CREATE;
 	return kind;
 }

@@ -40,6 +40,10 @@ function core.process_usage() end
 ---@return number
 function core.monotonic_s() end
 
+---Sleep; ends early when a signal comes.
+---@param seconds number
+function core.sleep(seconds) end
+
 ---Read the time of day: nanoseconds since 1970.
 ---@return integer
 function core.time_ns() end
