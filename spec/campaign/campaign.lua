@@ -1,5 +1,5 @@
--- The corruption campaign on one image, side by side with xfs_repair -n. Called by spec/campaign/run
--- (make campaign), or by hand:
+-- The corruption campaign on one image, side by side with xfs_repair -n. Called by
+-- spec/campaign/run (make campaign), or by hand:
 --   spec/campaign/age.sh /tmp/used 7 -m rmapbt=1
 --   build/brim run spec/campaign/campaign.lua /tmp/used --count=1000 --seed=1
 -- Prints the seed and the kind of each miss: xfs_repair objects, brim check does not.
@@ -69,7 +69,8 @@ local function run(a, ctx)
     missed, broken = missed + k.missed, broken + k.broken
   end
   -- Of hostile bytes, xfs_repair also tells what is no part of a group's structures.
-  return { ok = broken == 0 and (missed == 0 or a.hostile == true), text = table.concat(lines, "\n"), tallies = tallies }
+  local ok = broken == 0 and (missed == 0 or a.hostile == true)
+  return { ok = ok, text = table.concat(lines, "\n"), tallies = tallies }
 end
 
 return brim.recipe {
