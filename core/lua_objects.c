@@ -125,6 +125,36 @@ static void get_uuid(lua_State *L, struct brim_object *o)
 	lua_pop(L, 1); /* the table at 2 holds it */
 }
 
+/* The plain fields of the table at 2. */
+static void get_fields(lua_State *L, struct brim_object *o)
+{
+#define STRING(field) o->field = get_string(L, 2, #field)
+	STRING(magic);
+	STRING(number);
+	STRING(use);
+	STRING(none);
+	STRING(blocks);
+	STRING(split);
+#undef STRING
+#define INTEGER(get, field) o->field = get(L, 2, #field)
+	INTEGER(get_u32, object_bytes);
+	INTEGER(get_u32, body_at);
+	INTEGER(get_u32, kind_shift);
+	INTEGER(get_u32, split_bytes);
+	INTEGER(get_u32, list_format);
+	INTEGER(get_u32, tree_format);
+	INTEGER(get_u32, opaque_formats);
+	INTEGER(get_u32, tree);
+	INTEGER(get_u32, group_log2);
+	INTEGER(get_int, flag_tag);
+	INTEGER(get_int, tree_tag);
+	INTEGER(get_int, group_blocks);
+	INTEGER(get_int, last_group_blocks);
+	INTEGER(get_int, group_count);
+	INTEGER(get_int, first_block);
+#undef INTEGER
+}
+
 /* walk:object{...as struct brim_object} */
 static int walk_object(lua_State *L)
 {
@@ -135,31 +165,7 @@ static int walk_object(lua_State *L)
 	luaL_checktype(L, 2, LUA_TTABLE);
 	o.layout = brim__lua_walk_layout(L, 2, "layout");
 	o.root = brim__lua_walk_layout(L, 2, "root");
-#define STRING(field) o.field = get_string(L, 2, #field)
-	STRING(magic);
-	STRING(number);
-	STRING(use);
-	STRING(none);
-	STRING(blocks);
-	STRING(split);
-#undef STRING
-#define U32(field) o.field = get_u32(L, 2, #field)
-	U32(object_bytes);
-	U32(body_at);
-	U32(kind_shift);
-	U32(split_bytes);
-	U32(list_format);
-	U32(tree_format);
-	U32(opaque_formats);
-	U32(tree);
-	U32(group_log2);
-#undef U32
-	o.flag_tag = get_int(L, 2, "flag_tag");
-	o.tree_tag = get_int(L, 2, "tree_tag");
-	o.group_blocks = get_int(L, 2, "group_blocks");
-	o.last_group_blocks = get_int(L, 2, "last_group_blocks");
-	o.group_count = get_int(L, 2, "group_count");
-	o.first_block = get_int(L, 2, "first_block");
+	get_fields(L, &o);
 	get_uuid(L, &o);
 	get_kinds(L, o.kinds);
 	get_flags(L, "wide", &o.wide);

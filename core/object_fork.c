@@ -19,7 +19,8 @@ uint64_t brim__bits_get(const uint8_t *raw, const struct brim_bits *b)
 
 	while (left) {
 		uint32_t room = 8 - at % 8, n = BRIM__MIN(room, left);
-		uint32_t byte = raw[at / 8] >> (room - n) & ((1u << n) - 1);
+		uint32_t byte = (uint32_t)raw[at / 8] >> (room - n) &
+				((1u << n) - 1);
 
 		v = v << n | byte;
 		at += n;
@@ -97,13 +98,42 @@ int brim__objects_records(struct brim_walk *w, const struct brim__walk_job *job,
 
 /* ------------------------------------------------------------------- forks */
 
+/* The root's pointers become the first blocks to be read. */
+static int push_pointers(struct brim_walk *w, uint32_t job, uint32_t level,
+			 const uint8_t *raw, uint32_t n, uint32_t most)
+{
+	const struct brim__objects *x = w->objects;
+	const struct brim__walk_kind *k = &w->kinds[x->o.tree];
+	const uint8_t *keys = raw + x->root_at;
+	const uint8_t *pointers = keys + most * k->key_bytes;
+	struct brim__walk_item item = {
+		.job = job,
+		.level = level - 1,
+		.has_key = true,
+		.is_root = n == 1, /* then it may be as empty as a root */
+	};
+	int ret = 0;
+	uint32_t i;
+
+	for (i = 0; i < n && ret >= 0; i++) {
+		item.key[0] = brim__place_get(&k->node_key[0],
+					      keys + i * k->key_bytes);
+		item.block = brim__place_get(
+			&k->pointer, pointers + i * k->pointer.width_bytes);
+		ret = brim__walk_push(w, &item, 0, i);
+	}
+	w->jobs[job].is_gapped = w->jobs[job].is_gapping;
+	return ret;
+}
+
 /* Starts the walk of a tree whose root is a fork of room bytes. */
 static int take_root(struct brim_walk *w, struct brim__object_state *s,
 		     uint32_t fork, const uint8_t *raw, uint32_t room)
 {
 	struct brim__objects *x = w->objects;
 	const struct brim__walk_kind *k = &w->kinds[x->o.tree];
-	uint32_t pair = k->key_bytes + k->pointer.width_bytes, most, n, i;
+	uint32_t pair = k->key_bytes + k->pointer.width_bytes;
+	uint32_t most = room < x->root_at ? 0 : (room - x->root_at) / pair;
 	struct brim__walk_job job = {
 		.root.tree = x->o.tree,
 		.root.end_block = UINT64_MAX,
@@ -111,43 +141,27 @@ static int take_root(struct brim_walk *w, struct brim__object_state *s,
 		.object = (uint32_t)x->state_count + 1,
 		.fork = fork,
 	};
-	struct brim__walk_item item = { .has_key = true };
-	uint64_t level;
-	int ret;
+	uint64_t level, n;
 
-	most = room < x->root_at ? 0 : (room - x->root_at) / pair;
-	if (!most)
+	if (!most) {
+		brim__object_note(w, s, &x->root_count, 0, room);
 		return brim__object_bad(x, s);
+	}
 	level = brim__place_get(&x->root_level, raw);
-	n = (uint32_t)brim__place_get(&x->root_count, raw);
-	if (!level || level > LEVELS_MAX || !n || n > most) {
-		brim__object_note(w, s,
-				  !level || level > LEVELS_MAX ? &x->root_level
-							       : &x->root_count,
-				  !level || level > LEVELS_MAX ? LEVELS_MAX
-							       : most,
-				  !level || level > LEVELS_MAX ? level : n);
+	n = brim__place_get(&x->root_count, raw);
+	if (!level || level > LEVELS_MAX) {
+		brim__object_note(w, s, &x->root_level, LEVELS_MAX, level);
 		return brim__object_bad(x, s);
 	}
-	ret = brim__walk_add_job(w, &job);
-	if (ret < 0)
-		return ret;
-	s->fork[fork].job = item.job = (uint32_t)ret;
-	item.level = (uint32_t)level - 1;
-	item.is_root = n == 1; /* then it may be as empty as a root */
-	for (i = 0; i < n; i++) {
-		const uint8_t *key = raw + x->root_at + i * k->key_bytes;
-
-		item.key[0] = brim__place_get(&k->node_key[0], key);
-		item.block = brim__place_get(
-			&k->pointer, raw + x->root_at + most * k->key_bytes +
-					     i * k->pointer.width_bytes);
-		ret = brim__walk_push(w, &item, 0, i);
-		if (ret < 0)
-			return ret;
+	if (!n || n > most) {
+		brim__object_note(w, s, &x->root_count, most, n);
+		return brim__object_bad(x, s);
 	}
-	w->jobs[item.job].is_gapped = w->jobs[item.job].is_gapping;
-	return 0;
+	s->fork[fork].job = brim__walk_add_job(w, &job);
+	if (s->fork[fork].job < 0)
+		return -ENOMEM;
+	return push_pointers(w, (uint32_t)s->fork[fork].job, (uint32_t)level,
+			     raw, (uint32_t)n, most);
 }
 
 static int take_list(struct brim_walk *w, struct brim__object_state *s,
