@@ -82,8 +82,8 @@ function M.resolve(path)
   end
   local base = (path:match "^.*/" or "") .. name
   if name == "" or name == "." or name == ".." or not M.exists(base) then
-    return nil, errors.usage("%s is an overlay of '%s', which is not beside it: name that one, with "
-      .. "the overlay as its overlay", path, name)
+    return nil, errors.usage("%s is an overlay of '%s', which is not beside it: name that one, "
+      .. "with the overlay as its overlay", path, name)
   end
   return base, path
 end
