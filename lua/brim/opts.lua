@@ -15,6 +15,7 @@ local M = {}
 ---@field values? string[] of an enum
 ---@field check? fun(v: any): boolean?, string? a further test; nil and the reason when it fails
 ---@field schema? table of a nested option table
+---@field many? boolean of a recipe's last argument: any number of words, as a table
 ---@field doc? string
 
 local function quote(v)

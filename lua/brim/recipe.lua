@@ -171,7 +171,9 @@ end
 local function add_positional(parser, entry)
   local optional = not entry.spec.required and entry.spec.default ~= nil
   local arg = parser:argument(entry.name, describe(entry))
-  if optional or entry.spec.required == false then
+  if entry.spec.many then
+    arg:args(entry.spec.required and "+" or "*")
+  elseif optional or entry.spec.required == false then
     arg:args("?")
   end
 end
