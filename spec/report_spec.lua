@@ -36,6 +36,22 @@ describe("a report", function()
     assert.equal("result", lines[#lines].type)
   end)
 
+  it("shows what was refused a thousand times once, and how it was steered not at all", function()
+    local path = file_of { seed = SEED }
+    local more = {}
+    for i = 1, 1000 do
+      more[#more + 1] = ('{"type":"event","t_s":%d,"kind":"refused","code":"EDQUOT","op":"x"}\n'
+        .. '{"type":"event","t_s":%d,"kind":"feedback","wanted":0.5}\n'):format(i, i)
+    end
+    helper.write(path, helper.read(path) .. table.concat(more))
+    local html = assert(brim.report.html { path })
+    assert.equal(1, select(2, html:gsub("<td>EDQUOT</td>", "")))
+    assert.matches("<td>1,000</td><td>EDQUOT</td>", html, 1, true)
+    assert.equal(3, select(2, html:gsub('class="event"', "")))
+    assert.matches("1,000 about how the run was steered", html, 1, true)
+    assert.is_nil(html:find("feedback", 1, true))
+  end)
+
   it("needs nothing from elsewhere", function()
     local html = assert(brim.report.html { file_of { seed = SEED } })
     local rest = html:gsub('xmlns="http://www.w3.org/2000/svg"', "")

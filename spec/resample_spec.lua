@@ -31,8 +31,19 @@ describe("fullness between two syncs", function()
       { "fill", 500, 0.5 }, { "churn", 900, 0.5 }, { "churn", 5000, 0.5 }, { "fill", 5100, 0.5 },
       { "fill", 5200, 0.5 }, { "fill", 5300, 0.7 } }
     local at = resample.positions(run)
-    for i, expected in ipairs { 0.1, 0.2, 0.3, 0.5, 0.5, 0.5, 0.5, 0.6, 0.7 } do
+    for i, expected in ipairs { 0.1, 0.2, 0.3, 0.5, 0.5, 0.5, 0.5 + 0.2 / 3,
+      0.5 + 0.4 / 3, 0.7 } do
       assert.near(expected, at[i], 1e-9, i)
+    end
+  end)
+
+  it("spreads what one sample covers over all it passed, the phase's first too", function()
+    local run = steps { { "fill", 0, 0.1 }, { "churn", 50, 0.1 }, { "fill", 450, 0.5 } }
+    local bins = timeline.by_fullness(run, { bin = 0.1 })
+    assert.equal(4, #bins)
+    for i, bin in ipairs(bins) do
+      assert.near(0.1 * i, bin.from, 1e-9)
+      assert.near(100, bin.bytes - (i == 1 and run.samples[1].written_bytes or 0), 1e-6)
     end
   end)
 

@@ -1,5 +1,6 @@
 -- brim.plot.charts: which charts there are of timelines: one table each, drawn by whoever can.
 -- Called by plot and report. Several runs are laid over each other. Pure.
+local events = require "brim.timeline.events"
 local resample = require "brim.timeline.resample"
 
 local M = {}
@@ -72,8 +73,10 @@ local function shades(run, has_names)
   return list
 end
 
-local function event_label(event, name)
-  local words = { ("%s at %.0f s: %s"):format(name, event.t_s, event.kind) }
+local function event_label(group, name)
+  local event = group.event
+  local words = { ("%s at %.0f s: %s%s"):format(name, event.t_s, event.kind, group.n > 1
+    and (", %d times in this phase"):format(group.n) or "") }
   for _, key in ipairs { "state", "op", "code", "path", "message" } do
     if event[key] ~= nil then
       words[#words + 1] = tostring(event[key])
@@ -88,8 +91,9 @@ local function marks(runs)
     for _, mark in ipairs(run.marks) do
       list[#list + 1] = { x = mark.t_s, label = ("%s: %s"):format(names[i], mark.name) }
     end
-    for _, event in ipairs(run.events) do
-      list[#list + 1] = { x = event.t_s, label = event_label(event, names[i]), is_event = true }
+    for _, group in ipairs(events.groups(run)) do
+      list[#list + 1] = { x = group.event.t_s, label = event_label(group, names[i]),
+        is_event = true }
     end
   end
   return list

@@ -3,6 +3,7 @@
 -- dark setting.
 local axis = require "brim.plot.axis"
 local bytes = require "brim.bytes"
+local events = require "brim.timeline.events"
 local json = require "brim.json"
 local pretty = require "brim.pretty"
 local summary = require "brim.report.summary"
@@ -28,7 +29,8 @@ margin:0 0 10px;overflow-x:auto}.grid .card{margin:0}
 table{border-collapse:collapse;width:100%}td,th{padding:3px 10px 3px 0;text-align:right;
 white-space:nowrap;vertical-align:top}th{color:var(--faint);font-weight:500}
 td:first-child,th:first-child,.left td,.left th{text-align:left}.left td{white-space:normal;
-overflow-wrap:anywhere}tr+tr td{border-top:1px solid var(--edge)}
+overflow-wrap:break-word}
+.left td:first-child{white-space:nowrap}tr+tr td{border-top:1px solid var(--edge)}
 .key{display:inline-block;width:14px;height:3px;border-radius:2px;vertical-align:middle;
 margin-right:6px}.note{color:var(--faint);margin:0}
 svg{display:block;width:100%;height:auto}summary{cursor:pointer;font-weight:600}
@@ -88,32 +90,51 @@ local function chart_card(kind, chart, is_several)
     svg.draw(chart, SIZE), note and ('<p class="note">%s</p>'):format(escape(note)) or "")
 end
 
+local function event_row(name, group)
+  local e = group.event
+  local when = pretty.duration(e.t_s)
+  if group.n > 1 then
+    when = ("%s to %s"):format(when, pretty.duration(group.last_s))
+  end
+  return row({ name, escape(when), escape(e.phase or ""),
+    escape(e.state and ("%s, %s"):format(e.kind, tostring(e.state)) or e.kind),
+    escape(pretty.count(group.n)), escape(e.code or ""), escape(e.op or ""), escape(e.path or ""),
+    escape(e.message or "") }, "td")
+end
+
 local function event_rows(runs, names)
-  local rows, total = {}, 0
+  local rows, total, left_out = {}, 0, 0
   for i, run in ipairs(runs) do
-    for _, e in ipairs(run.events) do
+    local groups, others = events.groups(run)
+    left_out = left_out + others
+    for _, group in ipairs(groups) do
       total = total + 1
       if #rows < EVENTS_MOST then
-        rows[#rows + 1] = row({ key(i) .. escape(names[i]), escape(pretty.duration(e.t_s)),
-          escape(e.phase or ""), escape(e.state and ("%s, %s"):format(e.kind, tostring(e.state))
-            or e.kind), escape(e.code or ""), escape(e.op or ""), escape(e.path or ""),
-          escape(e.message or "") }, "td")
+        rows[#rows + 1] = event_row(key(i) .. escape(names[i]), group)
       end
     end
   end
-  return rows, total
+  return rows, total, left_out
 end
 
 local function events_card(runs, names)
-  local rows, total = event_rows(runs, names)
+  local rows, total, left_out = event_rows(runs, names)
   if total == 0 then
     return '<section class="card"><p class="note">No stall, collapse, refusal or error was'
       .. " recorded.</p></section>"
   end
-  local more = total > #rows and ('<p class="note">and %d more</p>'):format(total - #rows) or ""
-  return ('<details class="card"%s><summary>Events: %d</summary><table class="left">%s%s</table>'
-    .. "%s</details>"):format(total <= 8 and " open" or "", total, row({ "run", "time", "phase",
-    "kind", "code", "operation", "path", "message" }, "th"), table.concat(rows, "\n"), more)
+  local words = {}
+  if total > #rows then
+    words[1] = ("%d more are in the timelines."):format(total - #rows)
+  end
+  if left_out > 0 then
+    words[#words + 1] = ("%s about how the run was steered are in the timelines only."):format(
+      pretty.count(left_out))
+  end
+  return ('<details class="card"%s><summary>Events</summary><table class="left">%s%s</table>'
+    .. '<p class="note">%s</p></details>'):format(total <= 8 and " open" or "", row({ "run",
+    "time", "phase", "kind", "times", "code", "operation", "path", "message of the first" }, "th"),
+    table.concat(rows, "\n"), escape(table.concat(words, " ")))
 end
 
 -- Speed by tenths of fullness: what a chart shows, to be quoted.

@@ -17,14 +17,23 @@ local M = {}
 
 local EMPTY <const> = {}
 
--- The synced values are steps: true at each sync, old in between. A sync is a new value, and the
--- begin of a phase, since churn writes without filling.
+-- The synced values are steps: true at each sync, old in between. Known for sure are new values,
+-- and what stood where a phase begins, since churn writes without filling.
 local function knots_of(run)
   local knots, last, phase = {}, nil, nil
+  local function add(i, fullness)
+    local s = run.samples[i]
+    knots[#knots + 1] = { i = i, written = s.written_bytes or s.t_s, fullness = fullness }
+  end
   for i, s in ipairs(run.samples) do
     local f = s.synced_fullness or s.fullness
-    if f and (f ~= last or run.phase_of[i] ~= phase or i == #run.samples) then
-      knots[#knots + 1] = { i = i, written = s.written_bytes or s.t_s, fullness = f }
+    if f then
+      if last and run.phase_of[i] ~= phase and knots[#knots].i < i - 1 then
+        add(i - 1, last)
+      end
+      if f ~= last or i == #run.samples then
+        add(i, f)
+      end
       last, phase = f, run.phase_of[i]
     end
   end
@@ -139,10 +148,9 @@ function M.by_fullness(run, o)
     local phase = run.phases[run.phase_of[i]]
     if at[i] and (not kinds or phase and kinds[phase.kind]) then
       local seconds, bytes, files = interval(run, i)
-      local from = run.phase_of[i] == run.phase_of[i - 1] and at[i - 1] or at[i]
       if seconds > 0 then
-        spread(bins, o.bin, from, at[i], { seconds = seconds, bytes = bytes, files = files,
-          sample = s })
+        spread(bins, o.bin, at[i - 1] or at[i], at[i], { seconds = seconds, bytes = bytes,
+          files = files, sample = s })
       end
     end
   end
