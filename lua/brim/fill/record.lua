@@ -176,6 +176,13 @@ function M:phase(name, kind, level)
   self.phase_name, self.level, self.counts = name, level, {}
   self.detector:reset()
   put(self, "phase", name, kind, { level = level })
+  if self.samples == 0 and not self.s.run.resume then
+    -- Where it began: else what the first sample covers has no place by fullness.
+    self.samples = 1
+    put(self, "sample", { level = level, fullness = self.synced_fullness, files = 0,
+      synced_fullness = self.synced_fullness, used_bytes = self.synced_used,
+      synced_used_bytes = self.synced_used, written_bytes = 0 })
+  end
 end
 
 ---Set a mark.
