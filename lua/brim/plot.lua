@@ -186,10 +186,22 @@ function Live:add(x, y)
     bin[1], bin[2], bin[3] = bin[1] + x, bin[2] + y, bin[3] + 1
     self.bins[n] = bin
   end
+  self:draw()
+end
+
+---Draw when it is time, with a line below: what is going on right now.
+---@param status? string default: as it was
+function Live:draw(status)
+  self.status = status or self.status
   local now_s = core.monotonic_s()
-  if self.is_tty and now_s - self.drawn_s >= o.interval_s then
+  if self.is_tty and now_s - self.drawn_s >= self.o.interval_s then
     self.drawn_s = now_s
     local text = self:text()
+    if self.status then
+      -- A line that wraps would be two, and clear takes away one.
+      local columns = (self.o.columns or core.columns(self.o.fd)) - 1
+      text = ("%s%s\n"):format(text, terminal.cut(self.status, columns))
+    end
     self:clear()
     self.stream:write(text):flush()
     self.lines = select(2, text:gsub("\n", ""))

@@ -1,5 +1,5 @@
 -- brim.fill.command: what the recipes fill, near-full and verify-fill share: their options, the
--- workload these describe, the live line, the report. Sizes are bytes, durations seconds.
+-- workload these describe, the live chart, the report. Sizes are bytes, durations seconds.
 local brim = require "brim"
 local bytes = require "brim.bytes"
 local dist = require "brim.dist"
@@ -125,19 +125,24 @@ local function line(p)
     t.create_p99_s and ("  create p99 %s"):format(pretty.duration(t.create_p99_s)) or "")
 end
 
--- Redraws on a terminal; else nothing: the result says it all.
+-- The curve so far and a line, on a terminal; else nothing: the result says it all. Of churn only
+-- the line: its speed is not that of filling.
 local function progress(ctx)
   if not ctx.is_tty or ctx.quiet then
     return nil, function() end
   end
-  local columns = require("brim.core").columns(2)
+  local live = require("brim.plot").live { rows = 8, interval_s = 0.2,
+    x = { label = "fullness", unit = "1", min = 0, max = 1 },
+    y = { label = "written while filling", unit = "bytes/s", min = 0 } }
+  local last
   return function(p)
-    io.stderr:write("\r", line(p):sub(1, columns - 1), "\27[K")
-    io.stderr:flush()
-  end, function()
-    io.stderr:write("\r\27[K")
-    io.stderr:flush()
-  end
+    local t = p.sample
+    if t and t ~= last and t.bytes_per_s and (t.phase or ""):find "^fill" then
+      live:add(t.fullness, t.bytes_per_s)
+    end
+    last = t
+    live:draw(line(p))
+  end, function() live:close() end
 end
 
 local function fsync(text)

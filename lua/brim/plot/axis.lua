@@ -110,7 +110,7 @@ function M.new(o)
   end
   if max <= min then
     min, max = o.is_log and min / 10 or min, o.is_log and min * 10 or min + math.max(1e-9,
-      unit == "1" and 0.01 or math.abs(min) / 10)
+      unit == "1" and 0.01 or min == 0 and 1 or math.abs(min) / 10)
   end
   local factor, name = M.scale(math.max(math.abs(min), math.abs(max)), unit)
   local axis = setmetatable({ min = min, max = max, unit = name, factor = factor, ticks = {},

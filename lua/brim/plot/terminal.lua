@@ -79,8 +79,11 @@ local function width_of(text)
   return utf8.len(text) or #text
 end
 
--- Cut to n characters; of foreign text what is no UTF-8 or a control character is a '?'.
-local function cut(text, n)
+---Cut text to n characters; of foreign text what is no UTF-8 or a control character is a '?'.
+---@param text string
+---@param n integer
+---@return string
+function M.cut(text, n)
   if not utf8.len(text) then
     text = text:gsub("[\128-\255]", "?")
   end
@@ -90,6 +93,8 @@ local function cut(text, n)
   end
   return text:sub(1, utf8.offset(text, n + 1) - 1)
 end
+
+local cut = M.cut
 
 -- Texts of the y axis by row, and how wide they are.
 local function y_labels(y_axis, rows)
