@@ -159,8 +159,9 @@ function run_step.idle(s, step, elapsed_s)
   return {}
 end
 
-function run_step.sync()
-  return {} -- each step ends with one
+function run_step.sync(s)
+  s:checkpoint(nil, true)
+  return {}
 end
 
 function run_step.snapshot(s, step)
@@ -209,6 +210,11 @@ local function run(s, header, first, elapsed_s)
   end
   local result = report.make(s, results, core.monotonic_s() - begun_s)
   s.log:add { type = "end", stopped = s.stopped, done = s:done() }
+  local kept, lost = s.log:flush()
+  if not kept then
+    result.log_lost = tostring(lost)
+    result.text = ("%s\nthe end of the log could not be written: %s"):format(result.text, lost)
+  end
   local written, err = pcall(s.record.result, s.record, result)
   s:close()
   return written and result or nil, err

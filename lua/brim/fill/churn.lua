@@ -8,8 +8,7 @@ local M = {}
 local FIRST_OPS_PER_S <const> = 2000
 local SPARE_OPS <const> = 100
 -- Written at most between corrections, of the size: copy on write needs room until the next sync.
-local INTERVAL_PART <const>, INTERVAL_BYTES <const> = 0.02, 8 << 20
-local STREAM_BAND_PPM <const> = 500
+local INTERVAL_PART <const>, INTERVAL_BYTES <const> = 0.01, 4 << 20
 local IDLE_GRANTS <const> = 50 -- refused so often with nothing done: it will not get better
 
 -- What is wanted of the streams' files: corrected by what is missing or too much.
@@ -30,7 +29,7 @@ local function phase_of(c)
   local o = c.o
   return { create = o.create, delete = o.delete, overwrite = o.overwrite, append = o.append,
     truncate = o.truncate, replace = o.replace, live_bytes = c.live_bytes,
-    band_ppm = STREAM_BAND_PPM, max_file_bytes = c.max_file_bytes }
+    band_ppm = c.band_ppm, max_file_bytes = c.max_file_bytes }
 end
 
 local function is_over(s, c)
@@ -54,21 +53,13 @@ local function limits(s, c)
     math.max(bytes // s.streams, 1), core.monotonic_s() + interval_s
 end
 
-local function ops_done(s)
-  local n = 0
-  for _, done in ipairs(s:done()) do
-    n = n + done
-  end
-  return n
-end
-
 -- One interval; true when nothing at all was done.
 local function interval(s, c)
   s:phase(phase_of(c))
   local ops, bytes, until_s = limits(s, c)
-  local before, begun_s = ops_done(s), core.monotonic_s()
+  local before, begun_s = s:ops(), core.monotonic_s()
   local refused = s:grant(ops, math.floor(bytes), until_s)
-  local did = ops_done(s) - before
+  local did = s:ops() - before
   local took_s = math.max(core.monotonic_s() - begun_s, 0.001)
   c.ops_per_s = math.max(did / s.streams / took_s, 10)
   c.refused = refused
@@ -86,8 +77,8 @@ local function begin(s, o)
   -- One file of each stream must not leave the band.
   local cap = math.max(math.floor(band_bytes / 4 / s.streams), s.usage.block_bytes)
   c.max_file_bytes = cap < s.largest_bytes and cap or nil
-  c.most_bytes = size - s:margin()
-  c.target_bytes = math.min(c.target_bytes, c.most_bytes)
+  c.band_ppm = math.min(math.ceil(band_bytes / 16 / c.first_live * 1e6), 1000000)
+  c.target_bytes = math.min(c.target_bytes, size - s:margin())
   return c
 end
 

@@ -134,7 +134,7 @@ local function to_the_brim(s, result)
   end
   squeeze(s, block)
   result.pads = s.stopped and 0 or fill_pads(s)
-  s:checkpoint()
+  s:checkpoint(nil, true)
 end
 
 ---Fill to a target of brim.fill.options.

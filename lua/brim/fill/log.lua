@@ -2,6 +2,7 @@
 -- how far each stream was when, what was refused. Called by brim.fill.session and whoever replays.
 -- A text file, a record a line, written beforehand with zero bytes so that it can still be written
 -- when the filesystem is full. A line ends with a checksum: after a crash the last may be torn.
+local core = require "brim.core"
 local errors = require "brim.error"
 local json = require "brim.json"
 local process = require "brim.process"
@@ -13,6 +14,9 @@ M.__index = M
 M.DIR = ".brim-fill"
 local FORMAT <const>, VERSION <const> = "brim-fill", 1
 local LEAST_BYTES <const>, MOST_BYTES <const> = 256 << 10, 16 << 20
+local SPARE <const>, SPARE_BYTES <const> = ".spare", 1 << 20
+local TRIES <const>, PAUSE_S <const> = 20, 0.01 -- 2 s in all
+local ENOSPC <const>, EDQUOT <const> = 28, 122
 local ZEROS <const> = ("\0"):rep(64 << 10)
 
 ---@class brim.FillLog
@@ -91,9 +95,14 @@ function M.create(path, header, fs_bytes)
     file:close()
     return nil, failed(file_path, reason, errno, "write")
   end
+  local spare = io.open(file_path .. SPARE, "wb")
+  if spare then
+    preallocate(spare, SPARE_BYTES)
+    spare:close()
+  end
   header.format, header.version = FORMAT, VERSION
   local self = setmetatable({ path = file_path, file = file, header = header, at_bytes = 0,
-    records = 0 }, M)
+    waiting = "", records = 0 }, M)
   local written, err = self:add(header)
   if not written then
     file:close()
@@ -102,21 +111,51 @@ function M.create(path, header, fs_bytes)
   return self
 end
 
----Append a record.
+local function write_at(self, text)
+  local ok, why, errno = self.file:seek("set", self.at_bytes)
+  if ok then
+    ok, why, errno = self.file:write(text)
+  end
+  if ok then
+    self.at_bytes = self.at_bytes + #text
+    self.waiting = ""
+  end
+  return ok, why, errno
+end
+
+---Append a record. Where every write needs new space (copy on write under a quota), it waits in
+---memory until there is some.
 ---@param record table of what JSON can say
 ---@return true? ok
 ---@return brim.Error? err
 function M:add(record)
-  local line = line_of(record)
-  local ok, why, errno = self.file:seek("set", self.at_bytes)
-  if ok then
-    ok, why, errno = self.file:write(line)
+  local text = self.waiting .. line_of(record)
+  local ok, why, errno = write_at(self, text)
+  if not ok and errno ~= ENOSPC and errno ~= EDQUOT then
+    return nil, failed(self.path, why, errno, "write")
+  end
+  self.waiting = ok and "" or text
+  self.records = self.records + 1
+  return true
+end
+
+---Write what waits: gives up the space that was kept for it, and waits for what a sync sets free.
+---@return true? ok
+---@return brim.Error? err
+function M:flush()
+  local ok, why, errno = self.waiting == "", nil, nil
+  for try = 0, ok and -1 or TRIES do
+    ok, why, errno = write_at(self, self.waiting)
+    if ok then
+      break
+    end
+    os.remove(self.path .. SPARE)
+    core.usage_sync(self.path)
+    core.sleep(PAUSE_S * try)
   end
   if not ok then
     return nil, failed(self.path, why, errno, "write")
   end
-  self.at_bytes = self.at_bytes + #line
-  self.records = self.records + 1
   return true
 end
 
@@ -173,7 +212,8 @@ function M.continue(path, read, count)
   end
   file:setvbuf "no"
   local self = setmetatable({ path = file_path, file = file, header = read.header,
-    at_bytes = count > 0 and read.ends[count] or read.header_end, records = count + 1 }, M)
+    at_bytes = count > 0 and read.ends[count] or read.header_end, waiting = "",
+    records = count + 1 }, M)
   -- What lies behind must not be taken for what comes next.
   local last = read.ends[#read.ends] or self.at_bytes
   local left = last + 4096 - self.at_bytes

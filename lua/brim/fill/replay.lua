@@ -18,22 +18,27 @@ local M = {}
 -- Where each stream was at a stop or checkpoint.
 local POSITIONS <const> = { stop = true, checkpoint = true }
 
----Look at a log: what is in force of it.
+---Look at a log: what is in force of it. That is what was stable at the last checkpoint; a grant
+---since then is done again.
 ---@param read table of brim.fill.log.read
 ---@return brim.FillState
 function M.state(read)
   local state = { read = read, count = 0, step = 0, elapsed_s = 0, is_over = false }
+  local has_failures = false
   for i, r in ipairs(read.records) do
-    if POSITIONS[r.type] then
-      state.count, state.grant = i, nil
+    if r.type == "checkpoint" or r.type == "stop" and has_failures then
+      -- What followed a refusal cannot be done again: it depended on it.
+      state.count, state.grant, has_failures = i, nil, false
       state.elapsed_s = r.elapsed_s or state.elapsed_s
+    elseif r.type == "failure" then
+      has_failures = true
     elseif r.type == "step" then
       state.count, state.step, state.elapsed_s = i, r.step, 0
       state.is_over = false
     elseif r.type == "end" then
       state.count, state.is_over = i, not r.stopped
       state.step = r.step or state.step
-    elseif r.type == "phase" then
+    elseif r.type == "phase" and not state.grant then
       state.count = i
     elseif r.type == "grant" then
       state.grant = r

@@ -89,6 +89,16 @@ function M:done()
   return list
 end
 
+---The operations that all streams together have done.
+---@return integer
+function M:ops()
+  local n = 0
+  for _, done in ipairs(self:done()) do
+    n = n + done
+  end
+  return n
+end
+
 local function must(...)
   local ok, err = ...
   if not ok then
@@ -195,10 +205,16 @@ local function settled_usage(path)
   return usage
 end
 
----Make stable what was done, and measure.
+---Make stable what was done, and measure. Where nothing was done since the last time that holds.
 ---@param elapsed_s? number of the phase, for resuming it
+---@param is_forced? boolean something else was written
 ---@return table usage
-function M:checkpoint(elapsed_s)
+function M:checkpoint(elapsed_s, is_forced)
+  local ops = self:ops()
+  if ops == self.synced_ops and not is_forced then
+    return self.usage
+  end
+  self.synced_ops = ops
   local begun_s = core.monotonic_s()
   local used, wrote, live = self:used(), self.synced_wrote or 0, self.synced_live or 0
   local ok, err = core.usage_sync(self.path)
