@@ -45,6 +45,134 @@ struct brim_trace_event {
 	uint64_t off_bytes, len_bytes;
 };
 
+/*
+ * A trace is read as a stream, whatever its size. Formats: "iolog2" and
+ * "iolog3" (fio's), "jsonl" (brim's), "blkparse" (its text), and the CSV files
+ * "msr" (Microsoft Research Cambridge), "alibaba" and "tencent". NULL or
+ * "auto" finds out by the first line.
+ */
+struct brim_trace_options {
+	size_t struct_bytes;
+	const char *format;
+	char blkparse_action; /* the lines that count; 0: 'Q', queued */
+};
+
+struct brim_trace;
+
+BRIM_API int brim_trace_open(struct brim_trace **out, const char *path,
+			     const struct brim_trace_options *o,
+			     struct brim_err *e);
+BRIM_API void brim_trace_close(struct brim_trace *t);
+BRIM_API const char *brim_trace_format(const struct brim_trace *t);
+/* The number of the line that was read last, from 1. */
+BRIM_API uint64_t brim_trace_line(const struct brim_trace *t);
+/*
+ * The next event: 1, or 0 at the end. Its strings are valid until the next
+ * call. A line that is not what the format says is -EINVAL, and the message
+ * has its number.
+ */
+BRIM_API int brim_trace_next(struct brim_trace *t, struct brim_trace_event *x,
+			     struct brim_err *e);
+
+/* What a trace consists of. */
+struct brim_trace_info {
+	size_t struct_bytes;
+	uint64_t events;
+	uint64_t ops[BRIM_TRACE_OPS], bytes[BRIM_TRACE_OPS];
+	uint64_t last_ns;    /* of the latest event */
+	uint64_t from_bytes; /* the lowest offset read, written or trimmed */
+	uint64_t to_bytes;   /* and one past the highest; 0: none */
+	/* Reads and writes of 2^k .. 2^(k+1)-1 bytes; empty ones in k = 0. */
+	uint64_t read_sizes[64], write_sizes[64];
+};
+
+/*
+ * Goes on through a trace for about budget_ns (0: to the end) and adds up what
+ * it meets in *info; with `copy`, which brim_trace_copy_open made, all of it is
+ * written there too. 1: more to do, 0: at the end.
+ */
+struct brim_trace_copy;
+BRIM_API int brim_trace_step(struct brim_trace *t, uint64_t budget_ns,
+			     struct brim_trace_info *info,
+			     struct brim_trace_copy *copy, struct brim_err *e);
+/*
+ * A trace to be written: "iolog2", "iolog3" or "jsonl". Events without a path
+ * are of the file `path` (NULL: "device"). close writes what is left; it
+ * returns the first failure, and into *omitted how many operations the format
+ * has no word for. Takes NULL.
+ */
+BRIM_API int brim_trace_copy_open(struct brim_trace_copy **out,
+				  const char *file, const char *format,
+				  const char *path, struct brim_err *e);
+BRIM_API int brim_trace_copy_close(struct brim_trace_copy *c, uint64_t *omitted,
+				   struct brim_err *e);
+
+/* ----------------------------------------------------------------- replays */
+
+struct brim_replay_options {
+	size_t struct_bytes;
+	double speed;   /* 0: as fast as possible; else times as fast as
+				recorded */
+	uint64_t seed;  /* of what is written: random bytes */
+	int is_wrapped; /* devices: what lies past the end begins again
+				at 0 */
+	int has_stream; /* only events of one stream: */
+	uint32_t stream;
+	const char *path;  /* only events of this file; NULL: of all */
+	const char *strip; /* files: what paths begin with, and is not part
+				of what lies below the root */
+};
+
+struct brim_replay_stats {
+	size_t struct_bytes;
+	uint64_t events;              /* of the trace, so far */
+	uint64_t ops[BRIM_TRACE_OPS]; /* carried out */
+	uint64_t bytes[BRIM_TRACE_OPS];
+	uint64_t p50_ns[BRIM_TRACE_OPS], p99_ns[BRIM_TRACE_OPS],
+		max_ns[BRIM_TRACE_OPS];
+	uint64_t skipped; /* of other streams or files */
+	uint64_t rounded; /* devices: not aligned as the device needs it */
+	uint64_t failed;  /* files: what the filesystem refused */
+	char first_failure[256]; /* what and where; "" */
+	uint64_t late_max_ns;    /* the most that one began after its time */
+	uint64_t elapsed_ns;
+};
+
+/*
+ * Prepares to do on a device what a trace of block I/O says (brim_run_step
+ * does), queue_depth at once; the trace belongs to the run from then on, also
+ * on failure. Syncs wait for what is in flight, and what follows for them.
+ * Events that are not aligned as the device needs it are extended to what is.
+ * A wrong line, or a range past the end (-ERANGE), ends the run.
+ */
+BRIM_API int brim_replay_open(struct brim_run **out, struct brim_trace *t,
+			      struct brim_device *d,
+			      const struct brim_replay_options *ro,
+			      const struct brim_run_options *o,
+			      struct brim_err *e);
+/* What it has done so far; -ENOENT for other runs. */
+BRIM_API int brim_replay_stats(const struct brim_run *r,
+			       struct brim_replay_stats *out);
+
+/*
+ * Files: does below a directory what a trace of file operations says, one after
+ * another. Paths cannot leave it: absolute ones (after strip), ".." and
+ * symbolic links are -EPERM, with the line's number. Directories that paths
+ * need are made; files that are read or written without having been opened
+ * stay open from then on. What the filesystem refuses is counted.
+ */
+struct brim_replay_files;
+BRIM_API int brim_replay_files_open(struct brim_replay_files **out,
+				    struct brim_trace *t, const char *root,
+				    const struct brim_replay_options *o,
+				    struct brim_err *e);
+/* Works for about budget_ns (0: to the end). 1: more to do, 0: finished. */
+BRIM_API int brim_replay_files_step(struct brim_replay_files *f,
+				    uint64_t budget_ns,
+				    struct brim_replay_stats *st,
+				    struct brim_err *e);
+BRIM_API void brim_replay_files_close(struct brim_replay_files *f);
+
 /* --------------------------------------------------------------- workloads */
 
 enum brim_pattern {

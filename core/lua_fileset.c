@@ -135,7 +135,7 @@ static void take_bins(lua_State *L, int arg, struct brim_dist *d)
 }
 
 /* Leaves what it borrows on the stack. */
-static void check_dist(lua_State *L, int arg, struct brim_dist *d)
+void brim__lua_check_dist(lua_State *L, int arg, struct brim_dist *d)
 {
 	static const char *const names[] = { "kind", "min_bytes", "max_bytes",
 					     "a",    "b",         "bins",
@@ -171,7 +171,7 @@ static int dist_check(lua_State *L)
 	struct brim_err e = { 0 };
 	struct brim_dist d;
 
-	check_dist(L, 1, &d);
+	brim__lua_check_dist(L, 1, &d);
 	return brim__lua_done(L, brim_dist_check(&d, &e), &e);
 }
 
@@ -180,7 +180,7 @@ static void check_good_dist(lua_State *L, int arg, struct brim_dist *d)
 {
 	struct brim_err e = { 0 };
 
-	check_dist(L, arg, d);
+	brim__lua_check_dist(L, arg, d);
 	if (brim_dist_check(d, &e) < 0)
 		luaL_argerror(L, arg, lua_pushstring(L, e.msg));
 }
@@ -289,7 +289,7 @@ static int fileset_new(lua_State *L)
 	take_fileset_options(L, &o);
 	if (lua_getfield(L, 1, "sizes") != LUA_TTABLE)
 		luaL_argerror(L, 1, "option 'sizes': a distribution expected");
-	check_dist(L, -1, &d);
+	brim__lua_check_dist(L, -1, &d);
 	o.sizes = &d;
 	h = lua_newuserdatauv(L, sizeof(*h), 0);
 	h->fs = NULL;

@@ -18,6 +18,8 @@ extern const char *const brim__lua_op_names[BRIM_OP_KINDS + 1];
 
 /* The fileset behind the handle at arg; raises when it is closed. */
 struct brim_fileset *brim__lua_check_fileset(lua_State *L, int arg);
+/* The distribution at arg; leaves what it borrows on the stack. */
+void brim__lua_check_dist(lua_State *L, int arg, struct brim_dist *d);
 /* Sets an integer field of the table on top. */
 void brim__lua_set_int(lua_State *L, const char *name, uint64_t value);
 /* Sets integers by the names of kinds in table `name` of the one on top. */

@@ -244,6 +244,8 @@ void brim__lua_open_run(lua_State *L)
 	luaL_setfuncs(L, run_meta, 0);
 	luaL_newlib(L, run_methods);
 	luaL_setfuncs(L, brim__lua_scan_run_methods, 0);
+	luaL_setfuncs(L, brim__lua_workload_run_methods, 0);
+	luaL_setfuncs(L, brim__lua_replay_run_methods, 0);
 	lua_setfield(L, -2, "__index");
 	lua_pop(L, 1);
 	lua_pushcfunction(L, run_open);

@@ -33,5 +33,8 @@ struct brim__lua_run *brim__lua_run_push(lua_State *L, int source, int device);
 struct brim__lua_run *brim__lua_check_run(lua_State *L);
 /* Methods that only runs of scans have a use for. */
 extern const luaL_Reg brim__lua_scan_run_methods[];
+/* And those of workloads and of replays. */
+extern const luaL_Reg brim__lua_workload_run_methods[];
+extern const luaL_Reg brim__lua_replay_run_methods[];
 
 #endif /* BRIM_LUA_RUN_H */

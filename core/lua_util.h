@@ -83,6 +83,8 @@ void brim__lua_open_fileset(lua_State *L);
 void brim__lua_open_stream(lua_State *L);
 void brim__lua_open_fill(lua_State *L);
 void brim__lua_open_verify(lua_State *L);
+void brim__lua_open_workload(lua_State *L);
+void brim__lua_open_trace(lua_State *L);
 void brim__lua_open_edit(lua_State *L);
 void brim__lua_open_uuid(lua_State *L);
 

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "run.h"
 
@@ -142,6 +143,28 @@ static void run_begin(struct brim_run *r)
 	run_begin_phase(r, r->begun_ns);
 }
 
+static int run_failure(const struct brim_run *r, struct brim_err *e)
+{
+	if (e)
+		*e = r->failure;
+	return r->failure.code;
+}
+
+/* How long to sleep before looking again whether something has finished. */
+#define PAUSE_NS 50000u
+
+/* What comes next is due later: no longer than that, and never long. */
+static void run_pause(const struct brim_run *r)
+{
+	uint64_t now_ns = brim__now_ns();
+	struct timespec ts = { 0 };
+
+	if (r->due_ns <= now_ns)
+		return;
+	ts.tv_nsec = (long)BRIM__MIN(r->due_ns - now_ns, PAUSE_NS);
+	nanosleep(&ts, NULL);
+}
+
 /* Queues I/Os until the slots or the phase's I/Os run out. */
 static int run_fill(struct brim_run *r, struct brim_err *e)
 {
@@ -149,10 +172,14 @@ static int run_fill(struct brim_run *r, struct brim_err *e)
 	int ret = 0;
 
 	r->is_blocked = false;
+	r->due_ns = 0;
 	while (!r->is_dry && !r->is_blocked && !ret &&
 	       (io = brim__batch_get(r->batch))) {
 		if (r->ops->next(r, io)) {
 			ret = brim__batch_queue(r->batch, io, e);
+		} else if (r->failure.code) {
+			brim__batch_put(r->batch, io);
+			ret = run_failure(r, e);
 		} else {
 			r->is_dry = !r->is_blocked;
 			brim__batch_put(r->batch, io);
@@ -189,6 +216,12 @@ static int run_turn(struct brim_run *r, struct brim_err *e)
 	return 0;
 }
 
+/* The batch's clock stands still while nothing is reaped. */
+static uint64_t run_now_ns(const struct brim_run *r)
+{
+	return r->due_ns ? brim__now_ns() : brim__batch_stats(r->batch)->now_ns;
+}
+
 /* until_ns 0: to the end. 1: more to do, 0: finished. */
 static int run_loop(struct brim_run *r, uint64_t until_ns, struct brim_err *e)
 {
@@ -198,11 +231,15 @@ static int run_loop(struct brim_run *r, uint64_t until_ns, struct brim_err *e)
 		ret = run_fill(r, e);
 		if (ret < 0)
 			return ret;
-		if (r->is_blocked && !brim__batch_in_flight(r->batch))
+		if (r->is_blocked && !r->due_ns &&
+		    !brim__batch_in_flight(r->batch))
 			return 1;
-		got = brim__batch_reap(r->batch, 1, r->reaped, r->depth, e);
+		got = brim__batch_reap(r->batch, !r->due_ns, r->reaped,
+				       r->depth, e);
 		if (got < 0)
 			return got;
+		if (!got && r->due_ns)
+			run_pause(r);
 		for (k = 0; k < got; k++) {
 			if (r->reaped[k]->op != BRIM__FLUSH)
 				r->ops->done(r, r->reaped[k]);
@@ -213,7 +250,7 @@ static int run_loop(struct brim_run *r, uint64_t until_ns, struct brim_err *e)
 			if (ret <= 0)
 				return ret;
 		}
-	} while (!until_ns || brim__batch_stats(r->batch)->now_ns < until_ns);
+	} while (!until_ns || run_now_ns(r) < until_ns);
 	return 1;
 }
 

@@ -83,6 +83,7 @@ struct brim_run {
 
 	/* Workloads and traces: theirs. */
 	void *own;
+	struct brim_err failure; /* of next itself, which then gave 0 */
 	uint64_t due_ns; /* blocked until then on the clock; 0: on the caller */
 
 	uint64_t groups_done, groups_total;

@@ -36,8 +36,10 @@ M._submodules = {
   run = true,
   scan = true,
   timeline = true,
+  trace = true,
   uuid = true,
   verify = true,
+  workload = true,
   xfs = true,
 }
 

@@ -111,6 +111,20 @@ function run:kind(k) end
 ---@return table?
 function run:total(k) end
 
+---Tell the counters of a workload's run since the last call, in the fields of struct
+---brim_workload_stats.
+---@param with_bins? boolean parts of the range too
+---@return table
+function run:workload_stats(with_bins) end
+
+---Tell what a workload's verification has found so far, in blocks.
+---@return table
+function run:workload_found() end
+
+---Tell the counters of a replay, in the fields of struct brim_replay_stats.
+---@return table
+function run:replay_stats() end
+
 ---Let a scan with columns keep rows, before its first step: about so many at a time.
 ---@param row_count integer 0: as many as are sensible
 ---@return true? ok
