@@ -56,6 +56,17 @@ describe("brim.fill #root", function()
     end)
   end
 
+  it("shows the curve in an example of 15 lines", function()
+    local text = helper.read "examples/near_full.lua"
+    assert.is_true(select(2, text:gsub("\n", "")) <= 15)
+    local dir, out = fills.mount { name = "tmpfs", size = "150m" }, helper.path "out"
+    helper.must("mkdir %s && %s run examples/near_full.lua %s 0.1 %s", out, helper.exe, dir, out)
+    local run = assert(brim.timeline.read(out .. "/near-full.jsonl"))
+    assert.int(#run.phases, 14)
+    assert.is_true(fills.fullness(dir) > 0.99)
+    assert.truthy(helper.read(out .. "/near-full.html"):find "<svg")
+  end)
+
   it("holds the fullness within its band, corrections logged", function()
     local dir = fills.mount { name = "xfs", size = "1g", mkfs = "mkfs.xfs -q -f" }
     local path = helper.path "timeline"

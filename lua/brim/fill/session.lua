@@ -45,6 +45,8 @@ function M.open(path, o)
   if not handle then
     return nil, why
   end
+  -- The log was just written.
+  core.usage_sync(path)
   local usage, reason = core.usage(path)
   if not usage then
     handle:close()
