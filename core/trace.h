@@ -27,7 +27,8 @@ int brim__trace_open(struct brim__trace **out, const char *path,
  * Writes one operation; any thread. Lines are in the order of the calls; a time
  * that lies before the line above counts as that line's. Only memory until a
  * buffer of 256 KiB is full. A failure is kept for close, and nothing is
- * written after it. iolog: files are added before they are first named; what
+ * written after it. iolog: files are added before they are first named and
+ * opened before they are read or written, as fio insists on it; what
  * fio has no word for (unlink, rename, truncate, mkdir) is left out and
  * counted; a path with blanks is a failure (-EILSEQ), one of more than 255
  * bytes too (-ENAMETOOLONG).

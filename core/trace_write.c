@@ -24,6 +24,9 @@
 #define IOLOG_PATH_MAX 255u
 #define IOLOG_WAIT_MIN_NS 100000u
 
+/* Of a file's hash: it is open. */
+#define FILE_OPEN UINT64_C(1)
+
 enum format { IOLOG2, IOLOG3, JSONL };
 
 static const char *const format_names[] = { "iolog2", "iolog3", "jsonl" };
@@ -50,8 +53,8 @@ struct brim__trace {
 	uint64_t last_ns;     /* of the last line */
 	uint64_t wait_ns;     /* iolog2: the time that waits have reached */
 	uint64_t omitted;
-	uint64_t *added; /* iolog: hashes of the paths that were added */
-	size_t added_count, added_room;
+	uint64_t *files; /* iolog: hashes of the paths that were added */
+	size_t file_count, file_room;
 	struct brim_err failure; /* the first; code 0: none */
 	size_t used;
 	char buffer[BUFFER_BYTES + LINE_BYTES];
@@ -125,7 +128,7 @@ int brim__trace_close(struct brim__trace *t, struct brim_err *e)
 	if (ret < 0 && e)
 		*e = t->failure;
 	pthread_mutex_destroy(&t->lock);
-	free(t->added);
+	free(t->files);
 	free(t);
 	return ret;
 }
@@ -219,53 +222,49 @@ static uint64_t hash_of(const char *path)
 
 	for (; *path; path++)
 		h = (h ^ (unsigned char)*path) * 0x100000001b3u;
-	/* 0 marks a free place; the high bits choose it. */
+	/* 0 marks a free place, the lowest bit an open file. */
 	h ^= h >> 29;
 	h *= 0xbf58476d1ce4e5b9u;
 	h ^= h >> 32;
-	return h ? h : 1;
+	return h & ~FILE_OPEN ? h & ~FILE_OPEN : FILE_OPEN << 1;
 }
 
-/* Open addressing; true if it was not there. */
-static bool added_insert(uint64_t *added, size_t room, uint64_t h)
+/* Open addressing: where a file is, or would be put. */
+static uint64_t *file_at(uint64_t *files, size_t room, uint64_t h)
 {
-	size_t at = h & (room - 1);
+	size_t at = h >> 1 & (room - 1);
 
-	while (added[at] && added[at] != h)
+	while (files[at] && (files[at] & ~FILE_OPEN) != h)
 		at = (at + 1) & (room - 1);
-	if (added[at])
-		return false;
-	added[at] = h;
-	return true;
+	return &files[at];
 }
 
-static bool added_grow(struct brim__trace *t)
+static bool files_grow(struct brim__trace *t)
 {
-	size_t room = t->added_room ? 2 * t->added_room : 1024, k;
+	size_t room = t->file_room ? 2 * t->file_room : 1024, k;
 	uint64_t *bigger = calloc(room, sizeof(*bigger));
 
 	if (!bigger)
 		return false;
-	for (k = 0; k < t->added_room; k++)
-		if (t->added[k])
-			added_insert(bigger, room, t->added[k]);
-	free(t->added);
-	t->added = bigger;
-	t->added_room = room;
+	for (k = 0; k < t->file_room; k++)
+		if (t->files[k])
+			*file_at(bigger, room, t->files[k] & ~FILE_OPEN) =
+				t->files[k];
+	free(t->files);
+	t->files = bigger;
+	t->file_room = room;
 	return true;
 }
 
-/* Whether a file must still be added to the trace. */
-static bool is_new(struct brim__trace *t, const char *path)
+/* What is known of a file, 0 if it must be added; NULL: no memory. */
+static uint64_t *file_of(struct brim__trace *t, const char *path, uint64_t *h)
 {
-	if (2 * (t->added_count + 1) > t->added_room && !added_grow(t)) {
+	if (2 * (t->file_count + 1) > t->file_room && !files_grow(t)) {
 		trace_fail(t, -ENOMEM, "trace");
-		return false;
+		return NULL;
 	}
-	if (!added_insert(t->added, t->added_room, hash_of(path)))
-		return false;
-	t->added_count++;
-	return true;
+	*h = hash_of(path);
+	return file_at(t->files, t->file_room, *h);
 }
 
 static void put_action(struct brim__trace *t, const char *path,
@@ -316,34 +315,60 @@ static bool iolog_path(struct brim__trace *t, const char *path)
 	return !t->failure.code;
 }
 
+/* A line without a range. */
+static void put_plain(struct brim__trace *t, const char *path,
+		      const char *action)
+{
+	put_action(t, path, action);
+	put(t, "\n");
+}
+
+/*
+ * fio stops where I/O is done on a file that is not open, so that files which
+ * nobody opened are opened here, and none twice.
+ */
+static void put_on_file(struct brim__trace *t, const struct brim_trace_event *x,
+			uint64_t *file)
+{
+	bool is_open = *file & FILE_OPEN;
+
+	if (t->format == IOLOG2)
+		put_wait(t, x->path);
+	if (x->op == BRIM_TRACE_CLOSE) {
+		if (is_open)
+			put_plain(t, x->path, "close");
+		*file &= ~FILE_OPEN;
+		return;
+	}
+	if (!is_open)
+		put_plain(t, x->path, "open");
+	*file |= FILE_OPEN;
+	if (x->op > BRIM_TRACE_DATASYNC)
+		return;
+	put_action(t, x->path, brim__trace_op_names[x->op]);
+	put_range(t, x->off_bytes, x->len_bytes);
+}
+
 static void put_iolog(struct brim__trace *t, const struct brim_trace_event *x)
 {
-	const char *path = x->path;
-	bool is_added;
+	uint64_t *file, hash;
 
 	if (!iolog_can_say(x)) {
 		t->omitted++;
 		return;
 	}
-	if (!iolog_path(t, path))
+	if (!iolog_path(t, x->path))
 		return;
-	is_added = is_new(t, path);
-	if (is_added) {
-		put_action(t, path, "add");
-		put(t, "\n");
-	}
-	if (x->op == BRIM_TRACE_ADD)
+	file = file_of(t, x->path, &hash);
+	if (!file)
 		return;
-	if (t->format == IOLOG2)
-		put_wait(t, path);
-	if (x->op <= BRIM_TRACE_DATASYNC) {
-		put_action(t, path, brim__trace_op_names[x->op]);
-		put_range(t, x->off_bytes, x->len_bytes);
-	} else {
-		put_action(t, path,
-			   x->op == BRIM_TRACE_CLOSE ? "close" : "open");
-		put(t, "\n");
+	if (!*file) {
+		put_plain(t, x->path, "add");
+		*file = hash;
+		t->file_count++;
 	}
+	if (x->op != BRIM_TRACE_ADD)
+		put_on_file(t, x, file);
 }
 
 /* ---------------------------------------------------------------- an event */
