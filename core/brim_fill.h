@@ -266,8 +266,10 @@ struct brim_fill_options {
 	uint32_t max_io_bytes;     /* 0: 1 MiB */
 	enum brim_fsync_policy fsync;
 	uint32_t fsync_every;
-	const char *trace_path;   /* NULL: none; else what is done goes there */
-	const char *trace_format; /* "iolog2", "iolog3", "jsonl" */
+	const char *trace_path;   /* NULL: none; else what is done goes there,
+				     in mode "none" what would be; complete
+				     when the fill is closed */
+	const char *trace_format; /* "iolog2", "iolog3", "jsonl" (NULL) */
 };
 
 struct brim_fill_stats {

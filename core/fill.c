@@ -169,6 +169,7 @@ static int fill_init(struct brim_fill *f, struct brim_fileset *fileset,
 	f->calls = &brim__fill_system;
 	f->sub_count = brim_fileset_streams(fileset);
 	f->dirs = dirs_that_fit(f);
+	f->open_ns = brim__now_ns();
 	f->root_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (f->root_fd < 0)
 		return brim__err(e, -errno, "open", path);
@@ -177,7 +178,12 @@ static int fill_init(struct brim_fill *f, struct brim_fileset *fileset,
 	f->subs = calloc(f->sub_count, sizeof(*f->subs));
 	if (!f->merged || !f->subs)
 		return brim__err(e, -ENOMEM, "open", "fill");
-	return 0;
+	return f->o.trace_path
+		       ? brim__trace_open(&f->trace, f->o.trace_path,
+					  f->o.trace_format ? f->o.trace_format
+							    : "jsonl",
+					  e)
+		       : 0;
 }
 
 int brim_fill_open(struct brim_fill **out, struct brim_fileset *fs,
@@ -241,6 +247,7 @@ void brim_fill_close(struct brim_fill *f)
 	stop_threads(f);
 	for (k = 0; k < f->sub_count; k++)
 		sub_free(&f->subs[k]);
+	brim__trace_close(f->trace, NULL);
 	if (f->root_fd >= 0)
 		close(f->root_fd);
 	free(f->subs);

@@ -16,6 +16,7 @@
 #include "brim_fill.h"
 #include "hist.h"
 #include "internal.h"
+#include "trace.h"
 
 /* Of brim_fileset_path: "256 bytes suffice". */
 #define BRIM__FILL_PATH 256
@@ -50,6 +51,7 @@ struct brim__fill_result {
 	int error;
 	uint64_t stands; /* as brim_stream_fail takes it */
 	uint64_t written_bytes;
+	bool is_synced;
 };
 
 struct brim__fill_dir {
@@ -131,6 +133,8 @@ struct brim_fill {
 	struct brim_fill_options o;
 	const struct brim__fill_calls *calls;
 	int root_fd;
+	struct brim__trace *trace; /* NULL: none */
+	uint64_t open_ns;
 	uint32_t dirs; /* each submitter keeps */
 	bool is_none, is_auto, is_resumed, ring_works;
 	bool has_threads;
@@ -272,5 +276,12 @@ int brim__fill_tell(struct brim__fill_sub *s);
 /* An operation that was done may leave its file no longer short. */
 void brim__fill_forget_short(struct brim__fill_sub *s,
 			     const struct brim_op *op);
+
+/* -------------------------------------------------------------- fill_trace.c */
+
+/* Writes an operation that was done between the two times; needs f->trace. */
+void brim__fill_trace(struct brim__fill_sub *s, const struct brim_op *op,
+		      const struct brim__fill_result *r, uint64_t start_ns,
+		      uint64_t end_ns);
 
 #endif /* BRIM_FILL_H */

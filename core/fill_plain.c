@@ -100,7 +100,9 @@ static void data_op(struct brim__fill_sub *s, const struct brim_op *op,
 	ret = brim__fill_write(s, op, fd, is_direct, r);
 	if (ret)
 		refuse(r, "write", ret);
-	else if (brim__fill_wants_fsync(s) && c->fsync(fd) < 0)
+	else
+		r->is_synced = brim__fill_wants_fsync(s);
+	if (r->is_synced && c->fsync(fd) < 0)
 		refuse(r, "fsync", errno);
 	if (c->close(fd) < 0 && !r->error)
 		refuse(r, "close", errno);

@@ -444,6 +444,7 @@ void brim__fill_ring_start(struct brim__fill_ring *r, const struct brim_op *op)
 	r->in_flight++;
 	r->flight_bytes += flight_bytes(r, op);
 	t->wants_fsync = brim__fill_wants_fsync(r->sub);
+	t->result.is_synced = t->wants_fsync;
 	t->fd = brim__fill_open_file(r->sub, op, &t->is_direct);
 	if (t->fd < 0) {
 		refuse(t, "open", -t->fd);

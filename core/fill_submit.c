@@ -51,6 +51,8 @@ void brim__fill_finish(struct brim__fill_sub *s, const struct brim_op *op,
 	} else if (s->short_count) {
 		brim__fill_forget_short(s, op);
 	}
+	if (s->fill->trace && !r->error)
+		brim__fill_trace(s, op, r, start_ns, end_ns);
 	pthread_mutex_lock(&s->lock);
 	c->written_bytes += r->written_bytes;
 	c->ops[op->kind] += !r->error;
@@ -119,6 +121,15 @@ static bool may_go_on(struct brim__fill_sub *s)
 	       !atomic_load_explicit(&s->fill->stop, memory_order_relaxed);
 }
 
+/* What would have been done, now. */
+static void trace_only(struct brim__fill_sub *s)
+{
+	struct brim__fill_result r = { .written_bytes = s->held.len_bytes };
+	uint64_t now_ns = brim__now_ns();
+
+	brim__fill_trace(s, &s->held, &r, now_ns, now_ns);
+}
+
 /* Mode "none": streams go forward, nothing else does. */
 static void count_only(struct brim__fill_sub *s)
 {
@@ -127,6 +138,8 @@ static void count_only(struct brim__fill_sub *s)
 	while (may_go_on(s) && hand_out(s)) {
 		s->has_held = false;
 		s->begun = s->held.index + 1;
+		if (s->fill->trace)
+			trace_only(s);
 		if (!(++n & 0xfff)) {
 			update_done(s);
 			brim__fill_publish(s);

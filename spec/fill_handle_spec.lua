@@ -118,6 +118,32 @@ describe("a fill", function()
     assert.equal("", helper.must("ls -A %s", path))
   end)
 
+  it("writes a trace of what it did", function()
+    local files <close> = fileset { streams = 1 }
+    local trace, stats = helper.path "trace.jsonl", nil
+    for _, mode in ipairs { "plain", "ring", "none" } do
+      local options = { mode = mode, trace_path = trace, trace_format = "jsonl", fsync = 2 }
+      stats = fill_and_churn(files, directory(), options, 100, 200)
+      local text = helper.read(trace)
+      local function count(op)
+        return select(2, text:gsub('"op":"' .. op .. '"', ""))
+      end
+      assert.int(count "mkdir", stats.ops.mkdir)
+      assert.int(count "create", stats.ops.create + stats.ops.replace)
+      assert.int(count "open", stats.ops.overwrite + stats.ops.append)
+      assert.int(count "unlink", stats.ops.delete)
+      assert.int(count "truncate", stats.ops.truncate)
+      assert.int(count "rename", stats.ops.replace)
+      local sum = 0
+      for line in text:gmatch('[^\n]*"op":"write"[^\n]*') do
+        sum = sum + math.tointeger(line:match('"len_bytes":(%d+)') or line:match('"len":(%d+)'))
+      end
+      assert.int(sum, stats.written_bytes)
+      assert.is_true(mode == "none" or count "sync" > 50)
+    end
+    assert.refuses("ENOENT", core.fill_open(files, "/", { mode = "none", trace_path = "/no/x" }))
+  end)
+
   it("refuses what makes no sense", function()
     local files <close> = fileset()
     assert.refuses("EINVAL", core.fill_open(files, "/", { mode = "fast" }))
