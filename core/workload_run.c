@@ -2,7 +2,8 @@
 /*
  * workload_run.c: the kind of run that does a workload's I/O. Of two writes to
  * the same block the second waits for the first, so that what stays follows
- * from the order alone. Called through brim_run_step. Bytes, nanoseconds.
+ * from the order alone; others overtake it. Called through brim_run_step.
+ * Bytes, nanoseconds.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -14,6 +15,10 @@
 #define DEFAULT_BINS 64u
 #define BINS_MAX (1u << 20)
 #define PPM 1000000u
+/* Writes that wait for others; when so many do, no further ones begin. */
+#define WAITING_MAX 64u
+/* Counters of what is in flight, by hashes of regions. */
+#define REGIONS_LOG2 12
 
 /* What a slot has in flight. */
 struct flight {
@@ -25,8 +30,11 @@ struct flight {
 struct workload_run {
 	const struct brim_workload *w; /* held */
 	struct brim_workload_cursor cursor;
-	struct brim_workload_op op; /* the next, if it waits */
-	bool is_waiting;
+	struct brim_workload_op waiting[WAITING_MAX]; /* in their order */
+	uint32_t waiting_count;
+	bool has_room;        /* something finished since they were looked at */
+	uint32_t region_log2; /* no I/O is larger than a region */
+	uint16_t busy[1u << REGIONS_LOG2];
 	struct flight *flights; /* by slot */
 	uint64_t limit_ns;
 	uint64_t last_off_bytes, waits;
@@ -40,16 +48,48 @@ struct workload_run {
 
 /* ------------------------------------------------------------------ the I/O */
 
-static bool is_in_flight(const struct brim_run *r,
-			 const struct brim_workload_op *op)
+static uint16_t *busy_at(struct workload_run *x, uint64_t off_bytes)
 {
-	const struct workload_run *x = r->own;
+	uint64_t h = (off_bytes >> x->region_log2) * BRIM__GOLDEN;
+
+	return &x->busy[h >> (64 - REGIONS_LOG2)];
+}
+
+/* A write begins or has finished: in the regions of its first and last byte. */
+static void mark(struct workload_run *x, const struct flight *f, int by)
+{
+	uint16_t *first = busy_at(x, f->off_bytes);
+	uint16_t *last = busy_at(x, f->end_bytes - 1);
+
+	*first = (uint16_t)(*first + by);
+	*last = (uint16_t)(*last + by);
+}
+
+static bool is_in_flight(struct brim_run *r, const struct brim_workload_op *op)
+{
+	struct workload_run *x = r->own;
 	uint64_t end = op->off_bytes + op->len_bytes;
 	uint32_t k;
 
+	if (!*busy_at(x, op->off_bytes) && !*busy_at(x, end - 1))
+		return false;
 	for (k = 0; k < r->depth; k++)
 		if (x->flights[k].off_bytes < end &&
 		    op->off_bytes < x->flights[k].end_bytes)
+			return true;
+	return false;
+}
+
+/* Whether one of the first `count` that wait is about the same block. */
+static bool is_awaited(const struct workload_run *x,
+		       const struct brim_workload_op *op, uint32_t count)
+{
+	uint32_t k;
+
+	for (k = 0; k < count; k++)
+		if (x->waiting[k].off_bytes < op->off_bytes + op->len_bytes &&
+		    op->off_bytes <
+			    x->waiting[k].off_bytes + x->waiting[k].len_bytes)
 			return true;
 	return false;
 }
@@ -71,33 +111,66 @@ static bool is_late(const struct brim_run *r, const struct workload_run *x)
 	       brim__batch_stats(r->batch)->now_ns >= r->begun_ns + x->limit_ns;
 }
 
+/* The first that waits and no longer has to. */
+static bool take_waiting(struct brim_run *r, struct brim_workload_op *op)
+{
+	struct workload_run *x = r->own;
+	uint32_t k;
+
+	for (k = 0; x->has_room && k < x->waiting_count; k++) {
+		*op = x->waiting[k];
+		if (is_in_flight(r, op) || is_awaited(x, op, k))
+			continue;
+		x->waiting_count--;
+		memmove(&x->waiting[k], &x->waiting[k + 1],
+			(x->waiting_count - k) * sizeof(*x->waiting));
+		return true;
+	}
+	x->has_room = false;
+	return false;
+}
+
+/* The next that may begin; those on the way that must wait are put by. */
+static bool take_next(struct brim_run *r, struct brim_workload_op *op)
+{
+	struct workload_run *x = r->own;
+
+	if (take_waiting(r, op))
+		return true;
+	while (x->waiting_count < WAITING_MAX && !is_late(r, x) &&
+	       brim_workload_next(x->w, &x->cursor, op)) {
+		if (op->is_read || x->w->o.may_overlap ||
+		    (!is_in_flight(r, op) &&
+		     !is_awaited(x, op, x->waiting_count)))
+			return true;
+		x->waiting[x->waiting_count++] = *op;
+		x->waits++;
+	}
+	r->is_blocked = x->waiting_count > 0;
+	return false;
+}
+
 static int workload_next(struct brim_run *r, struct brim__io *io)
 {
 	struct workload_run *x = r->own;
-	struct brim_workload_op *op = &x->op;
 	struct flight *f = &x->flights[io->slot];
+	struct brim_workload_op op;
 
-	if (!x->is_waiting &&
-	    (is_late(r, x) || !brim_workload_next(x->w, &x->cursor, op)))
+	if (!take_next(r, &op))
 		return 0;
-	if (!op->is_read && !x->w->o.may_overlap && is_in_flight(r, op)) {
-		x->waits += !x->is_waiting;
-		x->is_waiting = r->is_blocked = true;
-		return 0;
-	}
-	x->is_waiting = false;
-	x->last_off_bytes = op->off_bytes;
-	f->index = op->index;
-	f->is_read = op->is_read;
-	if (!op->is_read) {
-		f->off_bytes = op->off_bytes;
-		f->end_bytes = op->off_bytes + op->len_bytes;
+	x->last_off_bytes = op.off_bytes;
+	f->index = op.index;
+	f->is_read = op.is_read;
+	if (!op.is_read) {
+		f->off_bytes = op.off_bytes;
+		f->end_bytes = op.off_bytes + op.len_bytes;
+		mark(x, f, 1);
 		if (brim__batch_moves_data(r->batch))
-			put_blocks(x, op, io->buf);
+			put_blocks(x, &op, io->buf);
 	}
-	io->op = op->is_read ? BRIM__READ : BRIM__WRITE;
-	io->off_bytes = op->off_bytes;
-	io->len_bytes = op->len_bytes;
+	io->op = op.is_read ? BRIM__READ : BRIM__WRITE;
+	io->off_bytes = op.off_bytes;
+	io->len_bytes = op.len_bytes;
 	return 1;
 }
 
@@ -116,6 +189,9 @@ static void workload_done(struct brim_run *r, struct brim__io *io)
 	x->bytes += io->len_bytes;
 	x->ios++;
 	r->groups_done++;
+	if (!f->is_read)
+		mark(x, f, -1);
+	x->has_room = true;
 	*f = (struct flight){ .index = UINT64_MAX };
 }
 
@@ -182,6 +258,8 @@ static int run_own(struct brim_run *r, const struct brim_workload *w,
 	r->own = x;
 	x->w = brim__workload_hold(w);
 	x->limit_ns = o->limit_ns;
+	while (UINT64_C(1) << x->region_log2 < w->io_blocks * w->o.block_bytes)
+		x->region_log2++;
 	x->bin_bytes = (blocks - 1) / o->bins + 1;
 	x->bin_count = (uint32_t)((blocks - 1) / x->bin_bytes + 1);
 	x->bin_bytes *= w->o.block_bytes;
@@ -257,9 +335,11 @@ int brim_workload_open(struct brim_run **out, const struct brim_workload *w,
 /* All operations below it are finished. */
 static uint64_t oldest(const struct brim_run *r, const struct workload_run *x)
 {
-	uint64_t least = x->cursor.index - x->is_waiting;
+	uint64_t least = x->cursor.index;
 	uint32_t k;
 
+	for (k = 0; k < x->waiting_count; k++)
+		least = BRIM__MIN(least, x->waiting[k].index);
 	for (k = 0; k < r->depth; k++)
 		least = BRIM__MIN(least, x->flights[k].index);
 	return least;
@@ -286,7 +366,7 @@ int brim_workload_stats(struct brim_run *r, struct brim_workload_stats *out)
 
 	if (r->ops != &workload_ops)
 		return -ENOENT;
-	st.begun = x->cursor.index - x->is_waiting;
+	st.begun = x->cursor.index;
 	st.done = oldest(r, x);
 	st.off_bytes = x->last_off_bytes;
 	st.waits = x->waits;

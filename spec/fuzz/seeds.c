@@ -218,6 +218,36 @@ static void put_scans(void)
 	put("scan", 1, two, sizeof(two));
 }
 
+/* A line or two of each format, behind the byte that chooses it. */
+static void put_traces(void)
+{
+	static const char *const traces[] = {
+		"\x01"
+		"fio version 2 iolog\n/d add\n/d open\n/d wait 250 0\n"
+		"/d write 4096 512\n/d sync 0 0\n/d close\n",
+		"\x02"
+		"fio version 3 iolog\n0 d add\n5 d trim 0 4096\n",
+		"\x03"
+		"{\"format\":\"brim-trace\",\"version\":1}\n"
+		"{\"at_ns\":5,\"stream\":2,\"op\":\"rename\",\"path\":"
+		"\"a\\u00e9\",\"to\":\"b\"}\n{\"op\":\"write\","
+		"\"off_bytes\":1,\"len_bytes\":2,\"x\":null}\n",
+		"\x04"
+		"  8,0 3 2 0.000002000 697 Q WS 223490 + 8 [x]\n"
+		"  8,0 3 3 0.1 697 Q FN [x]\nCPU0 (8,0):\n",
+		"\x05"
+		"128166372003061629,hm,1,Read,383496192,32768,413\n",
+		"\x06"
+		"419,W,8792731648,16384,1577808144360767\n",
+		"\x07"
+		"1538323200,12910952,128,0,1063\r\n",
+	};
+	int k;
+
+	for (k = 0; k < 7; k++)
+		put("trace", k, traces[k], strlen(traces[k]));
+}
+
 int main(int argc, char **argv)
 {
 	if (argc != 2)
@@ -229,5 +259,6 @@ int main(int argc, char **argv)
 	put_trees();
 	put_extents();
 	put_scans();
+	put_traces();
 	return 0;
 }
