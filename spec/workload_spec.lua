@@ -183,6 +183,12 @@ describe("brim.workload", function()
     assert.is_true(assert(w:verify(path)).ok)
   end)
 
+  it("is what the example shows", function()
+    local out, err, status = helper.brim("run", "examples/workload.lua")
+    assert.equal(0, status, err)
+    assert.truthy(out:find("\n5082 blocks right, 0 stale, 0 corrupt\n$"))
+  end)
+
   it("goes on the command line, with --yes", function()
     local path = scratch(4 * MIB)
     local _, err, status = helper.brim("block-fill", path)
