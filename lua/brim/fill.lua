@@ -195,6 +195,16 @@ local function run_steps(s, steps, first, elapsed_s)
   return results
 end
 
+-- The timeline ends with why, where it still can be written.
+local function give_up(s, err)
+  local is_error = errors.is(err)
+  local code = is_error and err.code or "EFAIL"
+  pcall(s.record.event, s.record, { kind = "error", op = is_error and err.op or nil, code = code,
+    path = is_error and err.path or s.path, message = tostring(err) })
+  pcall(s.record.result, s.record, { stopped = code, ok = false, message = tostring(err),
+    refused = s.refused, failed = s.failed, stalls = s.record.stalls })
+end
+
 -- Runs, and whatever happens lets what is in flight finish.
 local function run(s, header, first, elapsed_s)
   local begun_s = core.monotonic_s()
@@ -202,6 +212,7 @@ local function run(s, header, first, elapsed_s)
   s.stats = stats
   local ok, results = pcall(run_steps, s, header.steps, first, elapsed_s)
   if not ok then
+    give_up(s, results)
     s:close()
     if errors.is(results) then
       return nil, results

@@ -132,9 +132,6 @@ function M:take_failures()
   local any = false
   for x in function() return self.handle:failure() end do
     any = true
-    must(self.log:add { type = "failure", stream = x.stream, index = x.index, kind = x.kind,
-      id = x.id, call = x.call, code = x.code, errno = x.errno, stands = x.stands,
-      told_index = x.told_index })
     if x.code ~= "ECANCELED" then
       local is_refusal = REFUSALS[x.code]
       self.refused = self.refused + (is_refusal and 1 or 0)
@@ -142,6 +139,9 @@ function M:take_failures()
       self.last_code = x.code
       self.record:failure(x, is_refusal, self.fileset:path(x.stream, x.id))
     end
+    must(self.log:add { type = "failure", stream = x.stream, index = x.index, kind = x.kind,
+      id = x.id, call = x.call, code = x.code, errno = x.errno, stands = x.stands,
+      told_index = x.told_index })
   end
   return any
 end
