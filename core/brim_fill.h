@@ -290,6 +290,9 @@ struct brim_fill_stats {
 	uint64_t cpu_ns;          /* of the submitters */
 	uint64_t p50_ns[BRIM_OP_KINDS], p99_ns[BRIM_OP_KINDS],
 		max_ns[BRIM_OP_KINDS]; /* since the last call */
+	/* What has been waiting that long, where longest_wait_ns is not 0. */
+	enum brim_op_kind waiting_kind;
+	uint32_t waiting_stream, waiting_id;
 };
 
 /*

@@ -92,6 +92,29 @@ struct brim__fill_auto {
 
 struct brim__fill_ring;
 
+/*
+ * Something under way, for other threads to look at: since when (0: nothing),
+ * its kind and the file's id. The two may be of different operations for a
+ * moment.
+ */
+struct brim__fill_since {
+	_Atomic uint64_t ns;
+	_Atomic uint64_t what; /* kind << 32 | id */
+};
+
+static inline void brim__fill_begin(struct brim__fill_since *s,
+				    const struct brim_op *op, uint64_t now_ns)
+{
+	atomic_store_explicit(&s->what, (uint64_t)op->kind << 32 | op->file.id,
+			      memory_order_relaxed);
+	atomic_store_explicit(&s->ns, now_ns, memory_order_relaxed);
+}
+
+static inline void brim__fill_end(struct brim__fill_since *s)
+{
+	atomic_store_explicit(&s->ns, 0, memory_order_relaxed);
+}
+
 struct brim__fill_sub {
 	struct brim_fill *fill;
 	struct brim_stream *stream;
@@ -123,8 +146,8 @@ struct brim__fill_sub {
 
 	_Atomic uint64_t done;
 	_Atomic(struct brim__fill_ring *) ring_seen; /* step's view of `ring` */
-	_Atomic uint64_t since_ns; /* the plain operation under way; 0: none */
-	pthread_mutex_t lock;      /* of what follows */
+	struct brim__fill_since since; /* the plain operation under way */
+	pthread_mutex_t lock;          /* of what follows */
 	struct brim__fill_counts counts;
 };
 
@@ -248,9 +271,12 @@ void brim__fill_ring_wait(struct brim__fill_ring *r);
 void brim__fill_ring_drain(struct brim__fill_ring *r);
 /* The lowest index in flight, or `none`. */
 uint64_t brim__fill_ring_lowest(const struct brim__fill_ring *r, uint64_t none);
-/* From any thread: how many are in flight, and when the oldest began (0). */
+/*
+ * From any thread: how many are in flight; when the oldest began (0: none) and
+ * which it is.
+ */
 uint32_t brim__fill_ring_since(const struct brim__fill_ring *r,
-			       uint64_t *oldest_ns);
+			       uint64_t *oldest_ns, uint64_t *what);
 
 /* --------------------------------------------------------------- fill_auto.c */
 

@@ -52,7 +52,7 @@ struct brim__fill_ring {
 	uint32_t *free_slots; /* the last one freed is the next one taken */
 	uint32_t free_count;
 	/* By slot: for longest_wait, from any thread. */
-	_Atomic uint64_t *since_ns;
+	struct brim__fill_since *since;
 };
 
 /* --------------------------------------------------------------- the ring */
@@ -111,8 +111,8 @@ static int ring_alloc(struct brim__fill_ring *r)
 		return -ENOMEM;
 	r->slots = calloc(r->depth, sizeof(*r->slots));
 	r->free_slots = calloc(r->depth, sizeof(*r->free_slots));
-	r->since_ns = calloc(r->depth, sizeof(*r->since_ns));
-	if (!r->slots || !r->free_slots || !r->since_ns)
+	r->since = calloc(r->depth, sizeof(*r->since));
+	if (!r->slots || !r->free_slots || !r->since)
 		return -ENOMEM;
 	for (k = 0; k < r->depth; k++) {
 		r->slots[k].buf = r->arena + (size_t)k * o->max_io_bytes;
@@ -127,7 +127,7 @@ static void ring_free(struct brim__fill_ring *r)
 		munmap(r->arena, r->arena_bytes);
 	free(r->slots);
 	free(r->free_slots);
-	free((void *)r->since_ns);
+	free(r->since);
 	free(r);
 }
 
@@ -192,18 +192,21 @@ uint64_t brim__fill_ring_lowest(const struct brim__fill_ring *r, uint64_t none)
 }
 
 uint32_t brim__fill_ring_since(const struct brim__fill_ring *r,
-			       uint64_t *oldest_ns)
+			       uint64_t *oldest_ns, uint64_t *what)
 {
 	uint32_t k, count = 0;
 	uint64_t at;
 
 	*oldest_ns = 0;
 	for (k = 0; k < r->depth; k++) {
-		at = atomic_load_explicit(&r->since_ns[k],
+		at = atomic_load_explicit(&r->since[k].ns,
 					  memory_order_relaxed);
 		count += at > 0;
-		if (at && (!*oldest_ns || at < *oldest_ns))
-			*oldest_ns = at;
+		if (!at || (*oldest_ns && at >= *oldest_ns))
+			continue;
+		*oldest_ns = at;
+		*what = atomic_load_explicit(&r->since[k].what,
+					     memory_order_relaxed);
 	}
 	return count;
 }
@@ -240,7 +243,7 @@ static void slot_end(struct brim__fill_ring *r, struct slot *t)
 	r->in_flight--;
 	r->free_slots[r->free_count++] = index;
 	t->start_ns = 0;
-	atomic_store_explicit(&r->since_ns[index], 0, memory_order_relaxed);
+	brim__fill_end(&r->since[index]);
 	brim__fill_finish(r->sub, &t->op, &t->result, start_ns, brim__now_ns());
 }
 
@@ -439,8 +442,7 @@ void brim__fill_ring_start(struct brim__fill_ring *r, const struct brim_op *op)
 	t = &r->slots[index];
 	*t = (struct slot){ .op = *op, .fd = -1, .buf = t->buf };
 	t->start_ns = brim__now_ns();
-	atomic_store_explicit(&r->since_ns[index], t->start_ns,
-			      memory_order_relaxed);
+	brim__fill_begin(&r->since[index], op, t->start_ns);
 	r->in_flight++;
 	r->flight_bytes += flight_bytes(r, op);
 	t->wants_fsync = brim__fill_wants_fsync(r->sub);

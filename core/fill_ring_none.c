@@ -65,10 +65,11 @@ uint64_t brim__fill_ring_lowest(const struct brim__fill_ring *r, uint64_t none)
 }
 
 uint32_t brim__fill_ring_since(const struct brim__fill_ring *r,
-			       uint64_t *oldest_ns)
+			       uint64_t *oldest_ns, uint64_t *what)
 {
 	(void)r;
 	*oldest_ns = 0;
+	*what = 0;
 	return 0;
 }
 

@@ -55,24 +55,31 @@ static void add_sub(struct brim_fill_stats *st, struct brim__fill_sub *s)
 	st->cpu_ns += thread_cpu_ns(s);
 }
 
-/* What is in flight, and since when. */
+/* What is in flight, since when, and what has waited longest. */
 static void add_flight(struct brim_fill_stats *st, struct brim__fill_sub *s,
 		       uint64_t now_ns)
 {
 	uint64_t since =
-		atomic_load_explicit(&s->since_ns, memory_order_relaxed);
+		atomic_load_explicit(&s->since.ns, memory_order_relaxed);
+	uint64_t what =
+		atomic_load_explicit(&s->since.what, memory_order_relaxed);
 	struct brim__fill_ring *ring;
-	uint64_t oldest = 0;
+	uint64_t oldest = 0, of_ring = 0;
 
 	st->in_flight += since > 0;
 	ring = atomic_load_explicit(&s->ring_seen, memory_order_acquire);
 	if (ring)
-		st->in_flight += brim__fill_ring_since(ring, &oldest);
-	if (since && (!oldest || since < oldest))
-		oldest = since;
-	if (oldest && now_ns > oldest)
-		st->longest_wait_ns =
-			BRIM__MAX(st->longest_wait_ns, now_ns - oldest);
+		st->in_flight += brim__fill_ring_since(ring, &oldest, &of_ring);
+	if (!since || (oldest && oldest <= since)) {
+		since = oldest;
+		what = of_ring;
+	}
+	if (!since || now_ns <= since || now_ns - since <= st->longest_wait_ns)
+		return;
+	st->longest_wait_ns = now_ns - since;
+	st->waiting_kind = (enum brim_op_kind)(what >> 32);
+	st->waiting_stream = s->index;
+	st->waiting_id = (uint32_t)what;
 }
 
 void brim__fill_stats(struct brim_fill *f, struct brim_fill_stats *out)

@@ -88,10 +88,10 @@ static void do_plain(struct brim__fill_sub *s, const struct brim_op *op)
 	uint64_t start_ns = brim__now_ns(), end_ns;
 	struct brim__fill_result r;
 
-	atomic_store_explicit(&s->since_ns, start_ns, memory_order_relaxed);
+	brim__fill_begin(&s->since, op, start_ns);
 	brim__fill_plain(s, op, &r);
 	end_ns = brim__now_ns();
-	atomic_store_explicit(&s->since_ns, 0, memory_order_relaxed);
+	brim__fill_end(&s->since);
 	brim__fill_auto_note(s, op, end_ns - start_ns);
 	/* Preparing content is not the filesystem's time. */
 	brim__fill_finish(s, op, &r, start_ns + (s->content_ns - content_ns),

@@ -233,7 +233,11 @@ static void set_fill_stats(lua_State *L, const struct brim_fill_stats *st)
 	SET(longest_wait_ns);
 	SET(elapsed_ns);
 	SET(cpu_ns);
+	SET(waiting_stream);
+	SET(waiting_id);
 #undef SET
+	lua_pushstring(L, brim__lua_op_names[st->waiting_kind]);
+	lua_setfield(L, -2, "waiting_kind");
 	brim__lua_set_kinds(L, "ops", st->ops);
 	brim__lua_set_kinds(L, "p50_ns", st->p50_ns);
 	brim__lua_set_kinds(L, "p99_ns", st->p99_ns);

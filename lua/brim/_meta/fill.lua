@@ -239,8 +239,8 @@ function fill_handle:replay(number, ops) end
 function fill_handle:replay_failure(failure) end
 
 ---Wait for a while: is the grant still being used, and the counters in the fields of struct
----brim_fill_stats; ops, p50_ns, p99_ns and max_ns are tables by kind. The tables are the same each
----time.
+---brim_fill_stats; ops, p50_ns, p99_ns and max_ns are tables by kind, waiting_kind is a name.
+---The tables are the same each time.
 ---@param budget_s? number about how long; 0 or none: to the end of the grant
 ---@return boolean? more
 ---@return table|brim.Error stats

@@ -132,8 +132,13 @@ local function watch(self, stats)
   for _, n in pairs(stats.ops) do
     done = done + n
   end
-  tell(self, self.detector.stall:add(core.monotonic_s() - self.begun_s, done,
-    stats.longest_wait_ns / 1e9))
+  local event = self.detector.stall:add(core.monotonic_s() - self.begun_s, done,
+    stats.longest_wait_ns / 1e9)
+  if event and event.state == "begin" and stats.longest_wait_ns > 0 then
+    event.op = stats.waiting_kind
+    event.path = self.s.fileset:path(stats.waiting_stream, stats.waiting_id)
+  end
+  tell(self, event)
 end
 
 ---Look at the counters after a step: a sample when it is due, a stall when there is one.
