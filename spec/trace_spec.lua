@@ -248,6 +248,44 @@ describe("a replay below a directory", function()
   end)
 end)
 
+describe("the trace of a fill", function()
+  local function listing(dir)
+    return helper.must("cd %s; find s* -type f -printf '%%p %%s\\n' | sort", dir)
+  end
+
+  it("gives the same files again, and in fio the same bytes and operations", function()
+    local dir, again = fresh(), fresh()
+    local trace = helper.path "fill.jsonl"
+    local w = brim.fill.new { seed = 3, streams = 2, sizes = brim.dist.log_uniform("1k", "64k") }
+    w:fill { files = 60 }
+    w:churn { bytes = "4m" }
+    assert(w:run(dir, { trace_path = trace, trace_format = "jsonl", yes_really = true }))
+    local info = assert(open(trace):info())
+    local r = assert(open(trace):replay(again))
+    assert.int(r.failed, 0)
+    assert.same(info.ops, r.ops)
+    assert.int(r.ops.write, info.ops.write)
+    assert.equal(listing(dir), listing(again))
+    if not helper.has "fio" then
+      pending "fio is not installed"
+      return
+    end
+    for _, format in ipairs { "iolog2", "iolog3" } do
+      local there = fresh()
+      -- fio makes no directories.
+      helper.must("cd %s; find s* -type d | (cd %s; xargs mkdir -p)", dir, there)
+      local said = assert(open(trace):convert(there .. "/f.log", { format = format }))
+      assert.int(said.omitted, (info.ops.unlink or 0) + (info.ops.rename or 0)
+        + (info.ops.truncate or 0) + (info.ops.mkdir or 0))
+      local did = fio(there, "--name=r --read_iolog=f.log --replay_no_stall=1")
+      assert.int(did.write, info.ops.write)
+      assert.int(did.write_bytes, info.bytes.write)
+    end
+    collectgarbage() -- filesets are closed by it
+    assert.int(brim._debug.open_handles(), 0)
+  end)
+end)
+
 describe("traces on the command line", function()
   it("are told, converted and replayed", function()
     local path, out = sample(), helper.path "out.iolog2"
