@@ -121,7 +121,7 @@ public_headers := core/brim.h core/brim_fill.h core/brim_overlay.h core/brim_pla
 
 .PHONY: all lib module exe plugin run test bench install install-module \
 	uninstall clean dist deps deps-test deps-fuzz lint format fuzz fuzz-built \
-	help spec-programs test-built run-built oracles campaign FORCE
+	help spec-programs test-built run-built oracles campaign fuzz-mkfs-f2fs FORCE
 .DELETE_ON_ERROR:
 
 all: lib module exe plugin
@@ -130,6 +130,7 @@ help:
 	@sed -n 's/^# \{0,1\}//; 2,7p' $(firstword $(MAKEFILE_LIST))
 	@echo 'Targets: all lib module exe plugin run test bench lint format oracles'
 	@echo '         campaign (N=5000 SEED=1: brim check against xfs_repair; as root)'
+	@echo '         fuzz-mkfs-f2fs (N=300 SEED=1: brim mkfs.f2fs against mkfs.f2fs)'
 	@echo '         install install-module uninstall dist deps deps-test clean'
 	@echo 'Variables: CC CFLAGS LDFLAGS PREFIX DESTDIR LUA_CFLAGS LUA_LIBS'
 	@echo '           LUA_LMOD LUA_CMOD SAN=address,undefined GC=stress JOBS BUILD'
@@ -176,6 +177,11 @@ deps-fuzz:
 campaign: exe
 	@BUILD='$B' BRIM='$(exe)' LUA='$(LUA)' N='$(or $(N),5000)' SEED='$(or $(SEED),1)' \
 		bash spec/campaign/run
+
+# brim mkfs.f2fs against mkfs.f2fs, byte for byte, with N random sets of options for each release.
+fuzz-mkfs-f2fs: all
+	@B='$B' LUA='$(LUA)' BRIM_F2FS_CASES='$(or $(N),300)' BRIM_F2FS_SEED='$(or $(SEED),1)' \
+		UNIT_TIMEOUT_S=7200 bash spec/run-tests spec/f2fs_identity_spec.lua
 
 oracles:
 	@bash spec/tools/oracles $(RELEASES)

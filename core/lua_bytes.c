@@ -59,7 +59,23 @@ static int bytes_mul(lua_State *L)
 	return 1;
 }
 
+/* crc(kind, register, bytes) -> register, neither inverted before nor after */
+static int bytes_crc(lua_State *L)
+{
+	static const char *const KINDS[] = { "crc32c", "crc32", NULL };
+	int kind = luaL_checkoption(L, 1, NULL, KINDS);
+	lua_Integer reg = check_integer(L, 2);
+	size_t len_bytes;
+	const char *bytes = luaL_checklstring(L, 3, &len_bytes);
+
+	luaL_argcheck(L, reg >= 0 && reg <= UINT32_MAX, 2, "not 32 bits");
+	lua_pushinteger(L, brim_crc(kind ? BRIM_CRC32 : BRIM_CRC32C,
+				    (uint32_t)reg, bytes, len_bytes));
+	return 1;
+}
+
 static const luaL_Reg FUNCTIONS[] = {
+	{ "crc", bytes_crc },
 	{ "check_bytes", bytes_check },
 	{ "format_bytes", bytes_format },
 	{ "add", bytes_add },

@@ -101,4 +101,14 @@ describe("the sizes of brim.core", function()
     assert.refuses("EINVAL", core.check_bytes("1\0"))
     assert.int(select(2, core.check_bytes("8e")).errno, 34)
   end)
+
+  it("runs a CRC register over bytes", function()
+    -- The check values of the catalogue of CRCs: CRC-32/JAMCRC and CRC-32C before its inversion.
+    assert.int(core.crc("crc32", 0xffffffff, "123456789"), 0x340bc6d9)
+    assert.int(core.crc("crc32c", 0xffffffff, "123456789"), 0xe3069283 ~ 0xffffffff)
+    assert.int(core.crc("crc32", core.crc("crc32", 7, "1234"), "56789"),
+      core.crc("crc32", 7, "123456789"))
+    assert.has_error(function() core.crc("crc32", 1 << 32, "") end)
+    assert.has_error(function() core.crc("crc16", 0, "") end)
+  end)
 end)

@@ -20,6 +20,7 @@ M._submodules = {
   device = true,
   dist = true,
   error = true,
+  f2fs = true,
   fill = true,
   help = true,
   json = true,

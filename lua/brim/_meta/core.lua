@@ -15,6 +15,14 @@ function core.check_bytes(v) end
 ---@return table
 function core.error_metatable() end
 
+---Run a bare CRC register over bytes: not inverted before or after. Raises for a register of more
+---than 32 bits.
+---@param kind "crc32c"|"crc32"
+---@param register integer its start: 0xffffffff for most, F2FS begins with its magic number
+---@param bytes string
+---@return integer register
+function core.crc(kind, register, bytes) end
+
 ---Format a size with the largest suffix that keeps it exact.
 ---@param n_bytes integer
 ---@return string
