@@ -305,3 +305,35 @@ describe("traces on the command line", function()
     assert.truthy(err:find("x.log:2:", 1, true))
   end)
 end)
+
+describe("a replay on a block device #root", function()
+  it("extends to whole sectors, trims, and is refused while the device is mounted", function()
+    if not helper.has "mkfs.ext4" then
+      pending "mkfs.ext4 is not installed"
+      return
+    end
+    local image = helper.path "loop.img"
+    helper.must("truncate -s 64m %s", image)
+    local out, status = helper.sh("losetup --find --show --sector-size 4096 %s", image)
+    if status ~= 0 then
+      pending("no loop device with sectors of 4 KiB: " .. out)
+      return
+    end
+    local loop, mount = out:gsub("\n$", ""), fresh()
+    local ok, why = pcall(function()
+      local r = assert(open(put("small.csv", "1,W,512,1024,1\n1,R,4096,512,2\n1,R,8192,4096,3\n"))
+        :replay(loop))
+      assert.int(r.rounded, 2)
+      assert.int(r.bytes.write, 4096)
+      local trims = assert(open(put("trim.jsonl",
+        '{"op":"trim","off_bytes":0,"len_bytes":8192}\n')):replay(loop))
+      assert.int(trims.bytes.trim, 8192)
+      assert.truthy(helper.must("head -c 8192 %s", loop):find "^\0+$")
+      helper.must("mkfs.ext4 -q -F %s && mount %s %s", loop, loop, mount)
+      local again = open(put("again.csv", "1,W,0,4096,1\n"))
+      assert.refuses("EBUSY", again:replay(loop, { force = true }))
+    end)
+    helper.sh("umount %s; losetup -d %s", mount, loop)
+    assert(ok, why)
+  end)
+end)
