@@ -117,10 +117,31 @@ static int rwbs_op(const char *rwbs, bool *flushes)
 	return -1;
 }
 
+/* "sector + n", if it is there. 0, or -1. */
+static int blkparse_range(struct brim_trace *t, char *at,
+			  struct brim_trace_event *x)
+{
+	uint64_t sector, sectors;
+
+	while (*at && *at != ' ')
+		at++;
+	blanks(&at);
+	if (!brim__trace_digits(&at, &sector))
+		return 0;
+	blanks(&at);
+	if (*at++ != '+')
+		return brim__trace_bad(t, "no '+' after the sector");
+	blanks(&at);
+	if (!brim__trace_digits(&at, &sectors) ||
+	    !scaled(sector, SECTOR, &x->off_bytes) ||
+	    !scaled(sectors, SECTOR, &x->len_bytes))
+		return brim__trace_bad(t, "no number of sectors");
+	return 0;
+}
+
 static int blkparse_parse(struct brim_trace *t, char *line,
 			  struct brim_trace_event *x)
 {
-	uint64_t sector, sectors = 0;
 	char action, *at = line;
 	bool flushes;
 	int op;
@@ -139,28 +160,15 @@ static int blkparse_parse(struct brim_trace *t, char *line,
 	op = rwbs_op(at, &flushes);
 	if (op < 0 && !flushes)
 		return 0; /* commands that are no I/O */
-	while (*at && *at != ' ')
-		at++;
-	blanks(&at);
-	if (brim__trace_digits(&at, &sector)) {
-		blanks(&at);
-		if (*at++ != '+')
-			return brim__trace_bad(t, "no '+' after the sector");
-		blanks(&at);
-		if (!brim__trace_digits(&at, &sectors) ||
-		    !scaled(sector, SECTOR, &x->off_bytes) ||
-		    !scaled(sectors, SECTOR, &x->len_bytes))
-			return brim__trace_bad(t, "no number of sectors");
-	}
-	if (sectors && op >= 0)
+	if (blkparse_range(t, at, x) < 0)
+		return -1;
+	if (x->len_bytes && op >= 0) {
 		x->op = (enum brim_trace_op)op;
-	else if (flushes)
-		x->op = BRIM_TRACE_SYNC;
-	else
-		return 0;
-	if (x->op == BRIM_TRACE_SYNC)
-		x->off_bytes = x->len_bytes = 0;
-	return 1;
+		return 1;
+	}
+	x->op = BRIM_TRACE_SYNC;
+	x->off_bytes = x->len_bytes = 0;
+	return flushes;
 }
 
 const struct brim__trace_parser brim__trace_blkparse = {

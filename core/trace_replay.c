@@ -304,7 +304,7 @@ int brim_replay_open(struct brim_run **out, struct brim_trace *t,
 		     const struct brim_run_options *o, struct brim_err *e)
 {
 	struct block_replay *b = calloc(1, sizeof(*b));
-	struct brim_run_options opts;
+	struct brim_run_options opts = { 0 };
 	int ret;
 
 	*out = NULL;

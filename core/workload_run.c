@@ -296,7 +296,7 @@ int brim_workload_open(struct brim_run **out, const struct brim_workload *w,
 		       const struct brim_run_options *o, struct brim_err *e)
 {
 	struct brim_workload_run_options own;
-	struct brim_run_options opts;
+	struct brim_run_options opts = { 0 };
 	int ret;
 
 	*out = NULL;
