@@ -12,8 +12,9 @@ local report = require "report"
 local scratch = require "scratch"
 
 -- In this order: what needs the disk is over first.
-local NAMES <const> = { "block", "ceiling", "xfs", "tmpfs", "check", "depth", "workload", "null",
-  "8eb" }
+local NAMES <const> = {
+  "block", "ceiling", "xfs", "fill", "tmpfs", "check", "depth", "workload", "null", "8eb",
+}
 local SLOW <const> = { "prefetch" } -- some six minutes
 
 local function wanted(words)
