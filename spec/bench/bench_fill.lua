@@ -10,7 +10,7 @@ local shell = require "shell"
 
 local M = {}
 
-local SMALL <const> = 10000 -- files of 4 KiB
+local SMALL <const> = 16000 -- files of 4 KiB
 local PLAIN_THREADS <const> = { 1, 2, 4, 8, 16, 32 }
 local DIRECT <const> = { -- size, files, aim
   { "64k", 6000, 3 }, { "1m", 800, 2 },
@@ -51,13 +51,18 @@ local function other(words)
   return { per_s = SMALL / took.wall_s, cpu_s = took.cpu_s / SMALL }
 end
 
+local function brim_on(streams)
+  return { "brim " .. streams, function(path) return fill(path, "auto", streams, "4k", SMALL) end }
+end
+
+local function fs_mark_on(threads)
+  return { "fs_mark " .. threads, function(path) return fs_mark(path, threads) end }
+end
+
 -- { name, what it does in a directory }, in the order in which they take turns.
-local function small_contestants(source)
+local function copiers(source)
   return {
-    { "brim 1", function(path) return fill(path, "auto", 1, "4k", SMALL) end },
-    { "fs_mark 1", function(path) return fs_mark(path, 1) end },
-    { "brim 4", function(path) return fill(path, "auto", 4, "4k", SMALL) end },
-    { "fs_mark 4", function(path) return fs_mark(path, 4) end },
+    brim_on(1),
     { "cp -a", function(path) return other { "cp", "-a", source, path .. "/copy" } end },
     { "tar | tar", function(path)
       return other { "sh", "-c", 'tar -C "$0" -cf - . | tar -C "$1" -xf -', source, path }
@@ -90,30 +95,33 @@ local function take_turns(contestants, count, around)
 end
 
 local function small(add)
-  local count = rounds.of(5)
+  local count, few = rounds.of(7), rounds.of(3)
   local source = scratch.directory "/dev/shm"
   fill(source, "plain", 1, "4k", SMALL)
   local image = scratch.directory "/dev/shm" .. "/image"
   local mount = scratch.directory()
   scratch.unmounts(mount)
   -- A new filesystem each time: what others left behind costs nobody anything.
-  local taken = take_turns(small_contestants(source), count, function(run)
+  local function around(run)
     shell.run("rm -f %q && truncate -s 2G %q && mkfs.xfs -q %q && mount -o loop %q %q", image,
       image, image, image, mount)
     local result = run(mount)
     shell.run("umount %q", mount)
     return result
-  end)
-  local function row(brim, peer, aim)
+  end
+  local taken
+  local function row(brim, peer, its_count, aim)
     add { what = ("4 KiB files: %s, %s"):format(brim, peer), unit = "per_s", more = true,
-      rounds = count, brim = taken[brim].per_s, peer = taken[peer].per_s, aim = aim }
-    add { what = ("  CPU a file: %s, %s"):format(brim, peer), unit = "us", rounds = count,
+      rounds = its_count, brim = taken[brim].per_s, peer = taken[peer].per_s, aim = aim }
+    add { what = ("  CPU a file: %s, %s"):format(brim, peer), unit = "us", rounds = its_count,
       brim = taken[brim].cpu_s, peer = taken[peer].cpu_s, aim = aim }
   end
-  row("brim 1", "fs_mark 1", 1)
-  row("brim 4", "fs_mark 4", 1)
+  taken = take_turns({ brim_on(1), fs_mark_on(1), brim_on(4), fs_mark_on(4) }, count, around)
+  row("brim 1", "fs_mark 1", count, 1)
+  row("brim 4", "fs_mark 4", count, 1)
+  taken = take_turns(copiers(source), few, around)
   for _, peer in ipairs { "cp -a", "tar | tar", "rsync -a -W", "fio" } do
-    row("brim 1", peer)
+    row("brim 1", peer, few)
   end
 end
 
