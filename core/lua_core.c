@@ -18,6 +18,7 @@
 #include "main.h"
 
 volatile sig_atomic_t brim__interrupted;
+void (*brim__heed_sigterm)(int on);
 
 /*
  * The peak of resident memory. Not ru_maxrss: that one is inherited through
@@ -109,7 +110,25 @@ static int core_is_root(lua_State *L)
 
 static int core_interrupted(lua_State *L)
 {
-	lua_pushboolean(L, brim__interrupted);
+	lua_pushboolean(L, brim__interrupted != 0);
+	return 1;
+}
+
+/* interrupt_signal() -> its number, 0: none */
+static int core_interrupt_signal(lua_State *L)
+{
+	lua_pushinteger(L, brim__interrupted);
+	return 1;
+}
+
+/* heed_sigterm(on) -> is there a handler that can? */
+static int core_heed_sigterm(lua_State *L)
+{
+	int on = lua_toboolean(L, 1);
+
+	if (brim__heed_sigterm)
+		brim__heed_sigterm(on);
+	lua_pushboolean(L, brim__heed_sigterm != NULL);
 	return 1;
 }
 
@@ -162,6 +181,8 @@ static const luaL_Reg functions[] = {
 	{ "columns", core_columns },
 	{ "is_root", core_is_root },
 	{ "interrupted", core_interrupted },
+	{ "interrupt_signal", core_interrupt_signal },
+	{ "heed_sigterm", core_heed_sigterm },
 	{ "clear_interrupt", core_clear_interrupt },
 	{ "probe_uring", core_probe_uring },
 	{ "open_handles", core_open_handles },

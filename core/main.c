@@ -2,7 +2,7 @@
 /*
  * main.c: the executable: a Lua state with brim.core and every Lua file of the
  * project inside, handed over to lua/brim/cli.lua, whose result is the exit
- * status. Owns the SIGINT handler. Everything, setup included, runs inside one
+ * status. Owns the handler of SIGINT and SIGTERM. Everything, setup included, runs inside one
  * lua_pcall.
  */
 #include <stdio.h>
@@ -34,21 +34,33 @@ static void on_hook(lua_State *L, lua_Debug *ar)
 }
 
 /* A second interrupt that nobody heeded lets the third one kill. */
-static void on_sigint(int sig)
+static void on_signal(int sig)
 {
 	if (brim__interrupted)
 		signal(sig, SIG_DFL);
-	brim__interrupted = 1;
+	brim__interrupted = sig;
 	lua_sethook(main_state, on_hook, LUA_MASKCOUNT, INTERRUPT_GRACE);
 }
 
-static void catch_sigint(lua_State *L)
+static void handle(int sig, void (*handler)(int))
 {
-	struct sigaction sa = { .sa_handler = on_sigint };
+	struct sigaction sa = { .sa_handler = handler };
 
-	main_state = L;
 	sigemptyset(&sa.sa_mask);
-	sigaction(SIGINT, &sa, NULL);
+	sigaction(sig, &sa, NULL);
+}
+
+/* Only while there is something to undo: SIGTERM shall end the rest at once. */
+static void heed_sigterm(int on)
+{
+	handle(SIGTERM, on ? on_signal : SIG_DFL);
+}
+
+static void catch_signals(lua_State *L)
+{
+	main_state = L;
+	handle(SIGINT, on_signal);
+	brim__heed_sigterm = heed_sigterm;
 }
 
 /* package.preload[name]: runs the module of upvalue 1. */
@@ -177,7 +189,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "brim: out of memory\n");
 		return EXIT_FAILURE;
 	}
-	catch_sigint(L);
+	catch_signals(L);
 	lua_pushcfunction(L, run);
 	lua_pushinteger(L, argc);
 	lua_pushlightuserdata(L, argv);

@@ -19,7 +19,13 @@ struct brim__embedded {
 
 extern const struct brim__embedded brim__embedded[];
 
-/* Set by the executable's SIGINT handler, read and cleared by lua_core.c. */
+/*
+ * The signal that asked for an end, 0: none. Set by the executable's handler,
+ * read and cleared by lua_core.c.
+ */
 extern volatile sig_atomic_t brim__interrupted;
+
+/* Makes SIGTERM heeded like SIGINT, or deadly again; NULL outside of brim. */
+extern void (*brim__heed_sigterm)(int on);
 
 #endif /* BRIM_MAIN_H */

@@ -1,6 +1,6 @@
 -- brim.cli: the command line: brim's own options, the choice of a recipe, its context, output and
--- exit status: 0 ok, 1 failed, 2 usage, 77 skipped, 130 interrupted. Called by core/main.c only.
--- Results go to stdout; progress, logs and errors to stderr.
+-- exit status: 0 ok, 1 failed, 2 usage, 77 skipped, 130 interrupted (143: by SIGTERM). Called by
+-- core/main.c only. Results go to stdout; progress, logs and errors to stderr.
 local core = require "brim.core"
 local engine = require "brim.engine"
 local errors = require "brim.error"
@@ -12,7 +12,7 @@ local recipe = require "brim.recipe"
 local M = {}
 
 local OK <const>, FAILED <const>, USAGE <const> = 0, 1, 2
-local SKIPPED <const>, INTERRUPTED <const> = 77, 130
+local SKIPPED <const>, SIGNALLED <const> = 77, 128 -- and the number of the signal
 
 -- brim's own options, given before the recipe's name.
 local OPTIONS <const> = {
@@ -95,7 +95,7 @@ end
 -- noise.
 local function judge(err)
   if core.interrupted() then
-    return "interrupted", INTERRUPTED
+    return "interrupted", SIGNALLED + core.interrupt_signal()
   elseif errors.is(err) then
     local line = tostring(err)
     if err.errno and not err.usage and not line:find(err.code, 1, true) then
@@ -180,7 +180,7 @@ local function show_result(result, ctx, started_s)
   end
   if core.interrupted() then
     io.stderr:write("brim ", ctx.name, ": interrupted\n")
-    return INTERRUPTED
+    return SIGNALLED + core.interrupt_signal()
   end
   return result.ok == false and FAILED or OK
 end
@@ -288,7 +288,7 @@ local function run_file(path, words, o)
   elseif recipe.is(value) then
     return run_recipe(value, words, o)
   end
-  return core.interrupted() and INTERRUPTED or OK
+  return core.interrupted() and SIGNALLED + core.interrupt_signal() or OK
 end
 
 -- -------------------------------------------------------------------- commands

@@ -24,6 +24,7 @@ M._submodules = {
   fill = true,
   help = true,
   json = true,
+  knobs = true,
   layout = true,
   manifest = true,
   opts = true,

@@ -70,9 +70,19 @@ function core.columns(fd) end
 ---@return boolean
 function core.is_root() end
 
----Has SIGINT come since the last clear_interrupt? Only the `brim` executable listens to it.
+---Has SIGINT come since the last clear_interrupt, or a SIGTERM that is heeded? Only the `brim`
+---executable listens to them.
 ---@return boolean
 function core.interrupted() end
+
+---Get the signal that interrupted: 2 (SIGINT), 15 (SIGTERM), 0 (none).
+---@return integer
+function core.interrupt_signal() end
+
+---Have SIGTERM interrupt as SIGINT does, or end the process at once again.
+---@param on boolean
+---@return boolean can false outside of the `brim` executable, where nothing is changed
+function core.heed_sigterm(on) end
 
 ---Forget an interrupt.
 function core.clear_interrupt() end
