@@ -175,6 +175,14 @@ static int start_threads(struct brim_verify *v, struct brim_err *e)
 static int verify_init(struct brim_verify *v,
 		       const struct brim_verify_options *o, struct brim_err *e)
 {
+	bool is_busy;
+
+	pthread_mutex_lock(&v->fill->lock);
+	is_busy = v->fill->running > 0;
+	pthread_mutex_unlock(&v->fill->lock);
+	if (is_busy)
+		return brim__errf(e, -EBUSY, "verify",
+				  "the grant is still being used");
 	v->finding_max = o->max_findings ? o->max_findings : FINDINGS_DEFAULT;
 	v->is_direct = o->is_direct;
 	v->thread_room = thread_count(o);

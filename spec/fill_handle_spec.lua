@@ -120,10 +120,10 @@ describe("a fill", function()
 
   it("writes a trace of what it did", function()
     local files <close> = fileset { streams = 1 }
-    local trace, stats = helper.path "trace.jsonl", nil
+    local trace = helper.path "trace.jsonl"
     for _, mode in ipairs { "plain", "ring", "none" } do
       local options = { mode = mode, trace_path = trace, trace_format = "jsonl", fsync = 2 }
-      stats = fill_and_churn(files, directory(), options, 100, 200)
+      local stats = fill_and_churn(files, directory(), options, 100, 200)
       local text = helper.read(trace)
       local function count(op)
         return select(2, text:gsub('"op":"' .. op .. '"', ""))
@@ -153,6 +153,14 @@ describe("a fill", function()
     assert.has_error(function() core.fill_open(files, "/", { depth = 1 }) end)
     assert.has_error(function() core.fill_open(files, "/", { fsync = 0 }) end)
     local fill <close> = assert(core.fill_open(files, directory(), { mode = "none" }))
+    assert(fill:grant()) -- without an end
+    assert.refuses("EBUSY", fill:grant(1))
+    assert.refuses("EBUSY", fill:phase {})
+    assert.refuses("EBUSY", fill:replay(0, 1))
+    assert.refuses("EBUSY", core.verify_open(fill))
+    assert.is_true((fill:step(0.001)))
+    fill:stop()
+    finish(fill)
     assert.refuses("EINVAL", fill:replay(2, 1))
     assert.has_error(function() fill:phase { create = -1 } end)
     fill:close()
