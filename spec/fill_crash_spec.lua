@@ -10,6 +10,16 @@ local log = require "brim.fill.log"
 local XFS <const> = { name = "xfs", size = "600m", mkfs = "mkfs.xfs -q -f" }
 local MEMORY <const> = { name = "tmpfs", size = "300m" }
 
+-- Everything that streams do.
+local SCRIPT <const> = [[
+  local brim = require "brim"
+  local w = brim.fill.new { seed = %d, streams = 2, sizes = "log_uniform(1k,256k)" }
+  for _, level in ipairs { "30%%", "60%%" } do
+    w:fill(level):churn { seconds = 1, append = 15, truncate = 15, overwrite = 20 }
+  end
+  assert(w:run(%q, { checkpoint_s = 0.1 }))
+]]
+
 -- Starts brim and sends it a signal once the log has so many records of a kind.
 local function interrupt(signal, dir, kind, count, words)
   local out = helper.path "out"
@@ -22,10 +32,11 @@ local function interrupt(signal, dir, kind, count, words)
     for _, r in ipairs(read and read.records or {}) do
       seen = seen + (r.type == kind and 1 or 0)
     end
-    if seen >= count then
+    if seen >= count or read and #read.records > 0
+      and read.records[#read.records].type == "end" then
       break
     end
-    helper.sh "sleep 0.005"
+    helper.sh "sleep 0.02"
   end
   helper.sh("kill -%s %s", signal, pid)
   for _ = 1, 2000 do
@@ -50,12 +61,13 @@ describe("brim.fill #root", function()
 
   -- Beginning, middle and while it churns, with small files so that many are in flight.
   local MOMENTS <const> = { { "grant", 1 }, { "checkpoint", 3 }, { "checkpoint", 20 },
-    { "stop", 40 } }
+    { "stop", 12 } }
   for i, at in ipairs(MOMENTS) do
     it(("goes on after SIGKILL at %s %d"):format(at[1], at[2]), function()
       local dir = fills.mount(i % 2 == 0 and XFS or MEMORY)
-      interrupt("KILL", dir, at[1], at[2], ("near-full %s --until 30%%,60%% --churn 1s --sizes "
-        .. "\"log_uniform(1k,256k)\" --streams 2 --checkpoint-s 0.1 --seed %d"):format(dir, i))
+      local script = helper.path "script.lua"
+      helper.write(script, SCRIPT:format(i, dir))
+      interrupt("KILL", dir, at[1], at[2], "run " .. script)
       local before = verify(dir)
       assert.is_true(before.interrupted)
       local r = assert(brim.fill.resume(dir))

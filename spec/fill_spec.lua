@@ -89,7 +89,8 @@ describe("brim.fill #root", function()
   it("churns on a full filesystem, and the seed still says every byte", function()
     for _, fs in ipairs { fills.FILESYSTEMS[1], { name = "tmpfs", size = "100m" } } do
       local dir = fills.mount(fs)
-      local w = workload { seed = 9 }:fill("enospc"):churn { seconds = 0.7 }:fill "enospc"
+      local w = workload { seed = 9 }:fill "enospc"
+      w:churn { seconds = 0.7, append = 15, truncate = 15 }:fill "enospc"
       local r = assert(w:run(dir))
       assert.is_true(r.phases[2].written_bytes > 10 << 20, fs.name)
       assert.is_false(fills.fits_one_block(dir))
@@ -110,6 +111,14 @@ describe("brim.fill #root", function()
     assert.is_true(math.abs(r.live_bytes - (60 << 20)) < 8 << 20, tostring(r))
     assert.is_true(r.refused > 0 and r.ok)
     assert_sound(own, r.short_files)
+  end)
+
+  it("leaves the margin that it is told to leave", function()
+    local dir = fills.mount { name = "tmpfs", size = "100m" }
+    local r = assert(workload { sizes = "30k" }:fill("enospc"):run(dir, { margin = "20m" }))
+    assert.is_true(math.abs(r.reserve.left_bytes - (20 << 20)) < 1 << 20, tostring(r))
+    assert.refuses("ERANGE", workload():fill("90%"):run(fills.mount { name = "tmpfs",
+      size = "100m" }, { margin = "20m" }))
   end)
 
   it("fills to a number of files, to bytes, and to free space; removes all of it", function()

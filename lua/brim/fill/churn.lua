@@ -14,6 +14,7 @@ local IDLE_GRANTS <const> = 50 -- refused so often with nothing done: it will no
 -- What is wanted of the streams' files: corrected by what is missing or too much.
 local function correct(s, c)
   local off = c.target_bytes - s:used()
+  c.off_bytes = math.abs(off)
   local live = s.stats and s.stats.live_bytes or 0
   local step = off / math.max(c.used_per_live, 0.05)
   if c.refused then
@@ -45,7 +46,8 @@ end
 local function limits(s, c)
   local left_s = c.o.seconds and c.o.seconds - (core.monotonic_s() - c.begun_s) or math.huge
   local interval_s = math.max(math.min(c.o.feedback_s, left_s), 0.01)
-  local bytes = math.max(s.usage.size_bytes * INTERVAL_PART, INTERVAL_BYTES)
+  -- What is missing may be made up at once.
+  local bytes = math.max(s.usage.size_bytes * INTERVAL_PART, INTERVAL_BYTES, c.off_bytes)
   if c.o.bytes then
     bytes = math.min(bytes, c.o.bytes - (s.wrote - c.begun_bytes))
   end

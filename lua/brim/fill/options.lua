@@ -68,8 +68,11 @@ M.CHURN = {
   create = { type = "int", default = 30, min = 0, max = 1000000, doc = "weight" },
   delete = { type = "int", default = 30, min = 0, max = 1000000, doc = "weight" },
   overwrite = { type = "int", default = 10, min = 0, max = 1000000, doc = "weight: in place" },
-  append = { type = "int", default = 10, min = 0, max = 1000000, doc = "weight" },
-  truncate = { type = "int", default = 5, min = 0, max = 1000000, doc = "weight" },
+  -- XFS keeps space preallocated behind files that are appended to again, for minutes, and then
+  -- frees it all at once, which no band survives: asked for, not the default. A file that cannot be
+  -- cut any shorter is appended to.
+  append = { type = "int", default = 0, min = 0, max = 1000000, doc = "weight" },
+  truncate = { type = "int", default = 0, min = 0, max = 1000000, doc = "weight" },
   replace = { type = "int", default = 15, min = 0, max = 1000000,
     doc = "weight: a new file renamed over the old, as rsync does" },
 }
