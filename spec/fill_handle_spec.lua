@@ -144,6 +144,26 @@ describe("a fill", function()
     assert.refuses("ENOENT", core.fill_open(files, "/", { mode = "none", trace_path = "/no/x" }))
   end)
 
+  it("is replayed by fio to the byte", function()
+    if not helper.has "fio" then
+      pending "needs fio"
+      return
+    end
+    local files <close> = fileset { streams = 1 }
+    local path, trace, again = directory(), helper.path "trace.iolog", directory()
+    local fill <close> = assert(core.fill_open(files, path, {
+      mode = "ring", trace_path = trace, trace_format = "iolog2",
+    }))
+    local stats = go(fill, 100)
+    fill:close()
+    -- fio makes files, not directories.
+    helper.must("cd %s && (cd %s && find . -type d) | xargs mkdir -p", again, path)
+    local said = helper.must("cd %s && fio --name=x --read_iolog=%s --ioengine=sync "
+      .. "--replay_no_stall=1 --output-format=json", again, trace)
+    assert.equal(stats.written_bytes, tonumber(said:match('"write" : {%s*"io_bytes" : (%d+)')))
+    assert.equal(stats.ops.create, tonumber((helper.must("find %s -type f | wc -l", again))))
+  end)
+
   it("refuses what makes no sense", function()
     local files <close> = fileset()
     assert.refuses("EINVAL", core.fill_open(files, "/", { mode = "fast" }))
