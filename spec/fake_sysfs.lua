@@ -55,6 +55,32 @@ function M.make(more)
     end }
 end
 
+---Give the fake /proc/fs/f2fs with so many segments: of each ten one is free (type 0, 0 blocks),
+---one full, eight hold 100 blocks of warm data.
+function M.segments(fake, count, section_segments)
+  local dir = fake.root .. "/proc/fs/f2fs/fake0"
+  helper.must("mkdir -p %s", dir)
+  local info = { "format: segment_type|valid_blocks\n",
+    "segment_type(0:HD, 1:WD, 2:CD, 3:HN, 4:WN, 5:CN)" }
+  for i = 0, count - 1 do
+    local kind, valid = 1, 100
+    if i % 10 == 0 then
+      kind, valid = 0, 0
+    elseif i % 10 == 1 then
+      kind, valid = 4, 512
+    end
+    info[#info + 1] = (i % 10 == 0 and ("\n%-10d"):format(i) or " ")
+      .. ("%d|%-3d"):format(kind, valid)
+  end
+  helper.write(dir .. "/segment_info", table.concat(info) .. "\n")
+  local bits = { "format: victim_secmap bitmaps" }
+  for i = 0, count // section_segments - 1 do
+    bits[#bits + 1] = (i % 10 == 0 and ("\n%-10d"):format(i) or " ") .. (i == 3 and "1" or "0")
+  end
+  helper.write(dir .. "/victim_bits", table.concat(bits) .. "\n")
+  return dir
+end
+
 ---The options as Lua source, for scripts.
 function M.source(fake)
   local parts = {}
