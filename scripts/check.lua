@@ -1,6 +1,6 @@
--- check: is the filesystem on a target sound? XFS of any size, fresh or used. It never writes.
+-- check: is the filesystem on a target sound? XFS or F2FS, fresh or used. It never writes.
 local brim = require "brim"
-local check = require "brim.xfs.check"
+local kinds = require "brim.kinds"
 
 -- JSON has no unsigned integers: what is past 2^63-1 goes as text.
 local function exact(v)
@@ -11,10 +11,12 @@ local function run(a, ctx)
   ctx.json = ctx.json or a.json
   local kind, target = a.kind, a.target
   if not target then
-    kind, target = "xfs", a.kind
+    target = a.kind
+    kind = kinds.of(target)
   end
-  if kind ~= "xfs" then
-    return nil, brim.error.usage("brim checks 'xfs', not '%s'", kind)
+  local check = kinds.check(kind)
+  if not check then
+    return nil, brim.error.usage("brim checks 'xfs' and 'f2fs', not '%s'", kind)
   end
   local o = { max_findings = a.max_findings, shallow = a.shallow }
   for name, v in pairs(ctx.run_opts) do
@@ -32,18 +34,19 @@ end
 
 return brim.recipe {
   name = "check",
-  doc = "Check a filesystem: superblocks, group headers, free lists, trees of groups, inodes.",
-  details = "brim check xfs TARGET, or brim check TARGET.\n"
-    .. "Exit status: 0 clean, 1 damaged, 2 nothing that can be checked. Of inodes, the extents of\n"
-    .. "both forks are held against the reverse maps, or without these against what is free\n"
-    .. "and shared; that takes some 36 bytes of memory for each extent. Names, attributes and the\n"
-    .. "realtime part are not looked at. A dirty log is not replayed: mount first.",
+  doc = "Check a filesystem: superblocks, tables, trees of groups or segments, inodes, counters.",
+  details = "brim check TARGET, or brim check xfs|f2fs TARGET.\n"
+    .. "Exit status: 0 clean, 1 damaged, 2 nothing that can be checked. Names and attributes are\n"
+    .. "not looked at. Of XFS, the extents of both forks of inodes are held against the reverse\n"
+    .. "maps, or without these against what is free and shared, in some 36 bytes of memory for\n"
+    .. "each extent; a dirty log is not replayed (mount first), the realtime part not read. Of\n"
+    .. "F2FS, all nodes are read, and what they address is held against SIT and summaries.",
   args = {
-    { "kind", type = "path", required = true, doc = "'xfs', or the target" },
+    { "kind", type = "path", required = true, doc = "'xfs' or 'f2fs', or the target" },
     { "target", type = "path", required = false, doc = "a device, a file or an image file" },
     { "--max-findings", type = "int", default = 1000, min = 1, max = 1 << 20,
       doc = "findings kept and shown" },
-    { "--shallow", type = "bool", doc = "do not read inodes" },
+    { "--shallow", type = "bool", doc = "do not read inodes, or nodes" },
     { "--json", type = "bool", doc = "print the result as JSON" },
   },
   run = run,

@@ -1,10 +1,12 @@
--- inspect: any structure of an XFS of any size, in milliseconds. It never writes.
+-- inspect: any structure of an XFS or F2FS of any size, in milliseconds. It never writes.
 local brim = require "brim"
-local command = require "brim.xfs.inspect_command"
+local kinds = require "brim.kinds"
 
 local function run(a, ctx)
   ctx.json = ctx.json or a.json
-  local fs <close>, err = brim.xfs.open(a.target)
+  local kind = kinds.of(a.target)
+  local command = kinds.inspect(kind)
+  local fs <close>, err = brim[kind].open(a.target)
   if not fs then
     return nil, err
   end
@@ -19,8 +21,8 @@ end
 
 return brim.recipe {
   name = "inspect",
-  doc = "Show any structure of an XFS: superblock, group headers, trees, inodes, log, blocks.",
-  details = command.help(),
+  doc = "Show any structure of an XFS or F2FS: superblock, tables, trees, inodes, log, segments.",
+  details = "Of an XFS, " .. kinds.inspect("xfs").help() .. "\n" .. kinds.inspect("f2fs").help(),
   args = {
     { "target", type = "path", required = true, doc = "a device, a file or an image file" },
     { "what", type = "string", default = "geometry", doc = "the structure, see below" },

@@ -171,6 +171,14 @@ function M.format(o)
   return plans[1]
 end
 
+---Open a filesystem to look at its structures: see brim.f2fs.Volume and brim.f2fs.inspect.
+---@param target string a device, a file or an image file
+---@return brim.f2fs.Volume? volume to be closed by the caller
+---@return brim.Error? err
+function M.open(target)
+  return require("brim.f2fs.volume").open(target)
+end
+
 ---Print a geometry.
 ---@param g brim.f2fs.Geometry
 ---@return string
