@@ -98,7 +98,7 @@ brim_ldflags = -pthread $(san_flags) $(LDFLAGS)
 
 lua_side := $(wildcard core/lua_*.c)
 lib_src := $(filter-out $(lua_side) core/main.c core/embed.c \
-	$(wildcard core/nbdkit_*.c),$(wildcard core/*.c))
+	core/drive_shim.c $(wildcard core/nbdkit_*.c),$(wildcard core/*.c))
 lib_obj := $(lib_src:core/%.c=$B/core/%.o)
 lua_obj := $(lua_side:core/%.c=$B/core/%.o)
 main_obj := $(if $(wildcard core/main.c),$B/core/main.o $B/embedded.o)
@@ -115,20 +115,21 @@ lib_so := $B/libbrim.so.$(version)
 module := $B/lua/brim/core.so
 exe := $B/brim
 plugin := $(if $(nbdkit_plugin),$B/nbdkit-brim-plugin.so)
-public_headers := core/brim.h core/brim_fill.h core/brim_overlay.h core/brim_plan.h core/brim_run.h core/brim_scan.h core/brim_version.h core/brim_workload.h core/brim_walk.h
+shim := $B/brim-drive-shim.so
+public_headers := core/brim.h core/brim_drive.h core/brim_fill.h core/brim_overlay.h core/brim_plan.h core/brim_run.h core/brim_scan.h core/brim_version.h core/brim_workload.h core/brim_walk.h
 
 # ------------------------------------------------------------------ targets
 
-.PHONY: all lib module exe plugin run test bench install install-module \
+.PHONY: all lib module exe plugin shim run test bench install install-module \
 	uninstall clean dist deps deps-test deps-fuzz lint format fuzz fuzz-built \
 	help spec-programs test-built run-built oracles campaign fuzz-mkfs-f2fs FORCE
 .DELETE_ON_ERROR:
 
-all: lib module exe plugin
+all: lib module exe plugin shim
 
 help:
 	@sed -n 's/^# \{0,1\}//; 2,7p' $(firstword $(MAKEFILE_LIST))
-	@echo 'Targets: all lib module exe plugin run test bench lint format oracles'
+	@echo 'Targets: all lib module exe plugin shim run test bench lint format oracles'
 	@echo '         campaign (N=5000 SEED=1: brim check against xfs_repair; as root)'
 	@echo '         fuzz-mkfs-f2fs (N=300 SEED=1: brim mkfs.f2fs against mkfs.f2fs)'
 	@echo '         install install-module uninstall dist deps deps-test clean'
@@ -140,6 +141,7 @@ lib: $(lib_a) $B/libbrim.so
 module: $(module)
 exe: $(exe)
 plugin: $(plugin)
+shim: $(shim)
 
 # deps may install what the feature detection above looks for: a new make.
 sub_make = $(MAKE) $(if $(filter -j%,$(MAKEFLAGS)),,-j$(JOBS))
@@ -234,6 +236,13 @@ $B/nbdkit-brim-plugin.so: $(nbdkit_plugin) $(lib_a) $B/flags
 		-MF $B/core/nbdkit_plugin.d $(brim_ldflags) -shared \
 		-Wl,--exclude-libs,ALL -o $@ $(nbdkit_plugin) $(lib_a) $(core_libs)
 
+# Loaded into any program: it needs libc only, and binds it at load.
+$(shim): core/drive_shim.c $(lib_a) $B/flags
+	$(CC) $(filter-out -D_FILE_OFFSET_BITS=64,$(brim_cflags)) -MMD -MP \
+		-MF $B/core/drive_shim.d $(brim_ldflags) -shared -Wl,-z,now \
+		-Wl,--as-needed -Wl,--exclude-libs,ALL -o $@ $< $(lib_a) \
+		$(core_libs) -ldl
+
 # embed runs on the build machine.
 $B/embed: core/embed.c
 	@mkdir -p $(@D)
@@ -260,7 +269,7 @@ $(spec_bin): $B/spec/%: spec/core/%.c $(lib_a) $B/flags
 		$(core_libs) -lm
 
 -include $(lib_obj:.o=.d) $(lua_obj:.o=.d) $B/core/main.d \
-	$B/core/nbdkit_plugin.d \
+	$B/core/nbdkit_plugin.d $B/core/drive_shim.d \
 	$(addsuffix .d,$(spec_bin))
 
 # ----------------------------------------------------------------- packaging
@@ -283,6 +292,8 @@ install: all $B/brim.pc
 	install -m 644 $B/brim.pc $(DESTDIR)$(LIBDIR)/pkgconfig
 	$(if $(plugin),install -d $(DESTDIR)$(LIBDIR)/nbdkit/plugins)
 	$(if $(plugin),install -m 755 $(plugin) $(DESTDIR)$(LIBDIR)/nbdkit/plugins)
+	install -d $(DESTDIR)$(LIBDIR)/brim
+	install -m 755 $(shim) $(DESTDIR)$(LIBDIR)/brim
 
 install-module: module
 	install -d $(DESTDIR)$(LUA_CMOD)/brim $(DESTDIR)$(LUA_LMOD)/brim/scripts
@@ -298,6 +309,7 @@ uninstall:
 		$(DESTDIR)$(LIBDIR)/libbrim.so $(DESTDIR)$(LIBDIR)/libbrim.so.* \
 		$(DESTDIR)$(LIBDIR)/pkgconfig/brim.pc \
 		$(DESTDIR)$(LIBDIR)/nbdkit/plugins/nbdkit-brim-plugin.so
+	rm -rf $(DESTDIR)$(LIBDIR)/brim
 	rm -rf $(DESTDIR)$(LUA_LMOD)/brim $(DESTDIR)$(LUA_CMOD)/brim
 
 dist_files := $(wildcard Makefile README.md LICENSE CHANGELOG.md *.rockspec \

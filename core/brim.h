@@ -177,5 +177,6 @@ BRIM_API uint32_t brim_crc_zeros(enum brim_checksum_kind kind, uint32_t reg,
 #include "brim_overlay.h"
 #include "brim_fill.h"
 #include "brim_workload.h"
+#include "brim_drive.h"
 
 #endif /* BRIM_H */

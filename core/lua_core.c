@@ -245,6 +245,7 @@ int luaopen_brim_core(lua_State *L)
 	brim__lua_open_verify(L);
 	brim__lua_open_workload(L);
 	brim__lua_open_trace(L);
+	brim__lua_open_drive(L);
 	brim__lua_open_uuid(L);
 	brim__lua_open_edit(L);
 	return 1;

@@ -85,6 +85,7 @@ void brim__lua_open_fill(lua_State *L);
 void brim__lua_open_verify(lua_State *L);
 void brim__lua_open_workload(lua_State *L);
 void brim__lua_open_trace(lua_State *L);
+void brim__lua_open_drive(lua_State *L);
 void brim__lua_open_edit(lua_State *L);
 void brim__lua_open_uuid(lua_State *L);
 

@@ -19,6 +19,7 @@ M._submodules = {
   detect = true,
   device = true,
   dist = true,
+  drive = true,
   error = true,
   f2fs = true,
   fill = true,

@@ -5,6 +5,7 @@
 
 require "brim._meta.core"
 require "brim._meta.device"
+require "brim._meta.drive"
 require "brim._meta.edit"
 require "brim._meta.fill"
 require "brim._meta.layout"
