@@ -211,7 +211,7 @@ struct brim_drive_bin {
 struct brim_drive_replay {
 	size_t struct_bytes;
 	uint64_t events, skipped; /* skipped: past the drive's end */
-	uint64_t recorded_ns;     /* the trace's last end */
+	uint64_t recorded_ns;     /* from the first arrival to the last end */
 	uint64_t elapsed_ns;      /* from at_ns to the last end */
 	uint64_t bin_count;
 	/* Owned; brim_drive_replay_release frees them. */

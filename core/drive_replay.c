@@ -154,6 +154,7 @@ int brim_drive_replay(struct brim_drive *d, struct brim_drive_reader *reader,
 		      struct brim_drive_replay *result, struct brim_err *e)
 {
 	struct replay r = { .d = d, .o = o, .result = result };
+	uint64_t first_ns = UINT64_MAX;
 	struct brim_drive_event x;
 	int ret = 0;
 
@@ -168,6 +169,9 @@ int brim_drive_replay(struct brim_drive *d, struct brim_drive_reader *reader,
 		ret = brim_drive_reader_next(reader, &x, e);
 		if (ret <= 0)
 			break;
+		/* Before its first I/O a program only starts. */
+		first_ns = BRIM__MIN(first_ns, x.at_ns);
+		x.at_ns -= first_ns;
 		ret = take(&r, &x, e);
 	}
 	free(r.streams);
