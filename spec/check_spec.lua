@@ -64,6 +64,15 @@ describe("brim check of what brim formats", function()
     assert.int(result.groups_fresh, 65534)
   end)
 
+  it("takes it too where the release that formatted made shorter free lists", function()
+    local path = helper.path("short.brim")
+    helper.must("%s mkfs.xfs --compat 7.2 -q -b size=64k -d agsize=128m,size=8g %s", helper.exe,
+      path)
+    local result = assert(check.run(path))
+    assert.is_true(result.clean)
+    assert.int(result.groups_fresh, 60)
+  end)
+
   it("says what is wrong, with group, structure, field, expected and found", function()
     local path = fresh { size_bytes = "2g", ag_count = 8 }
     local list, sb = corrupt.list(path)

@@ -2,6 +2,7 @@
 -- loop devices and XFS as judges.
 local brim = require "brim"
 local helper = require "spec.helper"
+local oracles = require "spec.oracles"
 local process = require "brim.process"
 local listens = require("brim.serve").is_listening
 
@@ -134,8 +135,8 @@ describe("device.overlay", function()
     assert.is_nil(none)
     assert.is_true(err.usage)
     assert.is_truthy(err.message:find("is an overlay of '" .. base:match "[^/]*$", 1, true))
-    helper.must("printf x | dd of=%s bs=1 seek=100 conv=notrunc status=none", path)
-    helper.must("printf x | dd of=%s bs=1 seek=4200 conv=notrunc status=none", path)
+    helper.must("printf '\\001' | dd of=%s bs=1 seek=100 conv=notrunc status=none", path)
+    helper.must("printf '\\001' | dd of=%s bs=1 seek=4200 conv=notrunc status=none", path)
     assert.refuses("EILSEQ", brim.device.open(path))
   end)
 
@@ -330,6 +331,23 @@ describe("brim attach #root", function()
     a = attach(x .. ".overlay")
     assert.equal(x, a.target)
     assert.equal("ext4\n", helper.must("blkid -p -s TYPE -o value %s", a.file))
+    helper.must("%s detach %s", env, a.file)
+  end)
+
+  with_tools("mounts a PiB with the newest features, whose own xfs_repair finds nothing", function()
+    local newest, why = oracles.of("xfs", "7.2")
+    if not newest then
+      return why
+    end
+    local x, dir = helper.path("pib.brim"), helper.path("mnt")
+    helper.must("%s mkfs.xfs -q --compat 7.2 -d size=1p %s", env, x)
+    attach("%s --mount %s", x, dir)
+    helper.must("cp -r core %s && cp --reflink=always %s/core/brim.h %s/twice && rm %s/core/l*",
+      dir, dir, dir, dir)
+    helper.must("%s detach %s", env, dir)
+    assert.int(select(2, helper.sh("%s check %s.overlay", env, x)), 0)
+    local a = attach("%s --no-loop", x)
+    helper.must("%s -n -P -f %s", newest.repair, a.file)
     helper.must("%s detach %s", env, a.file)
   end)
 

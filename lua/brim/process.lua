@@ -71,14 +71,19 @@ function M.is_alive(p)
   return state ~= nil and state ~= "Z" and start == p.start
 end
 
+-- Runs the program once its parent, the shell that starts it, has ended: nbdkit asks to be told of
+-- its parent's death (PR_SET_PDEATHSIG) whether that was wanted or not, and that shell ends soon.
+local ORPHANED <const> = M.quote [[while read -r _ _ _ parent _ </proc/$$/stat &&
+  [ "$parent" = "$0" ]; do sleep 0.01; done; exec "$@"]]
+
 ---Start a program that goes on when we end: a session of its own, output into a file.
 ---@param log_path string
 ---@param ... string its words
 ---@return brim.Process? process
 ---@return string? why
 function M.start(log_path, ...)
-  local pipe = assert(io.popen(("umask 077; setsid %s </dev/null >>%s 2>&1 & echo $!"):format(
-    M.quote(...), M.quote(log_path))))
+  local pipe = assert(io.popen(("umask 077; setsid sh -c %s $$ %s </dev/null >>%s 2>&1 & echo $!")
+    :format(ORPHANED, M.quote(...), M.quote(log_path))))
   local pid = math.tointeger(tonumber(pipe:read("l") or ""))
   pipe:close()
   local _, start = stat(pid or 0)

@@ -20,6 +20,7 @@ local device = require "brim.device"
 local errors = require "brim.error"
 local group = require "brim.xfs.group"
 local inspect = require "brim.xfs.inspect"
+local ondisk = require "brim.xfs.ondisk"
 local opts = require "brim.opts"
 local plan = require "brim.plan"
 local scan = require "brim.scan"
@@ -34,6 +35,7 @@ local WINDOW_BLOCKS <const> = 2048 -- tree blocks walked together, unless one gr
 ---@field sb table the primary superblock's fields
 ---@field has_gap? boolean something lies between headers and trees that mkfs did not write
 ---@field copy? string the sector that fresh groups have as their superblock
+---@field free_list_blocks? integer what the AGF beside it says
 ---@field has table<string, boolean> features
 ---@field address brim.xfs.Address
 ---@field uuid string of the metadata
@@ -210,7 +212,8 @@ local function walk_list(c, list)
   end
 end
 
--- A sound copy of the superblock, as all groups but a few have it; nil where there is none.
+-- A sound copy of the superblock, as all groups but a few have it, and how long the free list there
+-- is, which depends on the release that made it; nil where there is none.
 local function find_copy(c, fs)
   for ag = 1, math.min(3, c.sb.agcount - 2) do
     local raw = fs:must_read(c.address:group_bytes(ag), c.sb.sectsize)
@@ -220,13 +223,14 @@ local function find_copy(c, fs)
     c.has_gap = c.has_gap or gap:find "[^\0]" ~= nil
     local quiet = setmetatable({ report = check_report.new(1) }, { __index = c })
     if check_sb.check(quiet, ag, raw) then
-      return raw
+      local agf = fs:must_read(c.address:group_bytes(ag, c.sb.sectsize), c.sb.sectsize)
+      return raw, ondisk.agf:decode(agf, 0, c.sb.sectsize).flcount
     end
   end
 end
 
 local function check_groups(c, fs)
-  c.copy = find_copy(c, fs)
+  c.copy, c.free_list_blocks = find_copy(c, fs)
   walk_list(c, { 0 })
   if c.copy then
     local fresh, free = check_fresh.run(c, function(list)

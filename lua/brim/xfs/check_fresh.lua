@@ -31,7 +31,9 @@ function M.geometry(c)
     end
   end
   g.prealloc_blocks = at
-  g.agfl_count = levels.free_list_blocks(g)
+  -- Releases differ; damage must not make it absurd.
+  local most = levels.free_list_blocks(g)
+  g.agfl_count = math.ult(c.free_list_blocks or most, most) and c.free_list_blocks or most
   return g
 end
 
