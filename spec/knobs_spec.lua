@@ -131,6 +131,10 @@ describe("knobs", function()
     assert.same({ "gc_idle", "2" }, { mode.undo "2" })
     assert.same({ "gc_idle", "0" }, { data.find("f2fs", "gc_idle").undo "0" })
     assert.equal(4, mode.reads[1])
+    -- As 6.1 shows it.
+    local fake = fake_sysfs.make { gc_urgent = "GC_URGENT_LOW" }
+    local k <close> = assert(knobs.open(fake.dir, fake.o))
+    assert.int(k:get "gc_urgent", 5)
   end)
 end)
 

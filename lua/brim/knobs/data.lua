@@ -27,7 +27,7 @@ local U32 <const> = 0xffffffff -- the kernel keeps them in unsigned int
 ---@field reads? table<integer, integer> what a value reads back as
 ---@field undo? fun(raw: string): string, string the knob and the text that bring a reading back
 ---@field thread? boolean forgotten when the GC thread is started anew
----@field writable? boolean
+---@field names? table<string, integer> how some kernels show its numbers
 
 -- Major and minor of a kernel.
 local function numbers(kernel)
@@ -162,9 +162,7 @@ end
 ---@return brim.Error? err says what would be right
 function M.check(knob, value, g)
   local out, why
-  if knob.writable == false then
-    return nil, errors.usage("%s=%s: it can be read only", knob.name, tostring(value))
-  elseif knob.values or knob.pattern or knob.choice then
+  if knob.values or knob.pattern or knob.choice then
     out, why = check_word(knob, value)
   else
     out, why = check_number(knob, value, g)

@@ -20,7 +20,10 @@ function M.is_small(g)
   return g.main_segments <= SMALL_SEGMENTS
 end
 
--- What GC mode reads as, in gc_idle and gc_urgent alike (enum of f2fs.h); one field for both.
+-- What GC mode reads as, in gc_idle and gc_urgent alike (enum of f2fs.h); one field for both. Some
+-- kernels, 6.1 among them, give gc_urgent and gc_segment_mode as names (gc_mode_names of sysfs.c).
+local GC_MODES <const> = { GC_NORMAL = 0, GC_IDLE_CB = 1, GC_IDLE_GREEDY = 2, GC_IDLE_AT = 3,
+  GC_URGENT_HIGH = 4, GC_URGENT_LOW = 5, GC_URGENT_MID = 6 }
 local URGENT_READS <const> = { [0] = 0, [1] = 4, [2] = 5, [3] = 6 }
 
 local function undo_gc_mode(raw)
@@ -47,19 +50,20 @@ M.KNOBS = {
     .. "whether anything is idle", max = 3, undo = undo_gc_mode },
   { "gc_urgent", "", "4.14", 0, "1: GC at once, again and again, greedy, SSR and discard forced; "
     .. "2: not waiting for idleness; 3: at once, cost-benefit (5.19)", max = 3,
-    reads = URGENT_READS, undo = undo_gc_mode },
+    reads = URGENT_READS, undo = undo_gc_mode, names = GC_MODES },
   { "gc_remaining_trials", "", "6.2", 0, "wake-ups until gc_idle and gc_urgent end; 0: none" },
   { "gc_urgent_high_remaining", "", "5.17", 0, "wake-ups after which gc_urgent=1 ends; 0: never",
     before = "6.2" },
   { "gc_idle_interval", "s", "4.20", 5, "time without operations before background GC" },
   { "gc_pin_file_thresh", "", "4.17", 2048, "failed GCs after which a pinned file is unpinned",
     max = 65535 },
-  { "gc_segment_mode", "", "5.15", 0, "GC mode whose count gc_reclaimed_segments shows", max = 6 },
-  { "gc_no_zoned_gc_percent", "%", "6.12", 60, "zoned: no GC above this share of free sections",
+  { "gc_segment_mode", "", "5.15", 0, "GC mode whose count gc_reclaimed_segments shows", max = 6,
+    names = GC_MODES },
+  { "gc_no_zoned_gc_percent", "%", "6.12", 0, "zoned (60): no GC above this share of free sections",
     max = 100, thread = true },
-  { "gc_boost_zoned_gc_percent", "%", "6.12", 25, "zoned: boosted GC below this share", max = 100,
+  { "gc_boost_zoned_gc_percent", "%", "6.12", 0, "zoned (25): boosted GC below it", max = 100,
     thread = true },
-  { "gc_valid_thresh_ratio", "%", "6.12", 80, "zoned: fuller sections are no victims", max = 100,
+  { "gc_valid_thresh_ratio", "%", "6.12", nil, "zoned: fuller sections are no victims", max = 100,
     thread = true },
   { "gc_boost_gc_multiple", "", "6.17", 5, "zoned: factor of the window while boosted", min = 1,
     thread = true },
@@ -69,7 +73,7 @@ M.KNOBS = {
     return math.min(g.main_segments * 5 // 100, RECLAIM_SEGMENTS_MAX)
   end, "prefree segments that may pile up before a checkpoint is forced" },
   { "reserved_segments", "segments", "6.12", function(g) return g.reserved_segments end,
-    "kept free for GC; foreground GC begins here", writable = false },
+    "kept free for GC; foreground GC begins here" },
   { "min_ssr_sections", "sections", "4.15", reserved_sections,
     "free sections beyond the reserve at which writes go into holes (SSR)" },
   { "ipu_policy", "", "3.14", function(g, _, o)
@@ -138,7 +142,7 @@ M.KNOBS = {
     max = 2 },
   { "carve_out", "", "6.15", 0, "hide reserved_blocks from statfs", max = 1 },
   { "reserved_pin_section", "sections", "6.17", nil, "free sections kept for pinned files" },
-  { "ckpt_thread_ioprio", "", "5.12", "rt,3", "I/O class and priority of the checkpoint thread",
+  { "ckpt_thread_ioprio", "", "5.12", nil, "I/O class and priority of the checkpoint thread",
     pattern = "^[rb][te],[0-7]$", form = "rt,N or be,N with N of 0 to 7" },
   { "allocate_section_hint", "sections", "6.18", nil, "end of the first of several devices" },
   { "allocate_section_policy", "", "6.18", 0, "0 as ever, 1 before the hint first, 2 behind it",

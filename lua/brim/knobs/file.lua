@@ -71,6 +71,7 @@ function M.read(target, knob)
     return nil, failed("read", path, why, errno)
   end
   text = text:gsub("%s+$", "")
+  text = knob.names and knob.names[text] and tostring(knob.names[text]) or text
   return knob.choice and text:match "%[([^%]]+)%]" or text
 end
 

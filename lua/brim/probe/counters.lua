@@ -49,6 +49,11 @@ local TABLES <const> = {
       delta = true },
     { "moved_blocks_background", "f2fs_moved_background", "", "blocks moved by background GC",
       delta = true },
+    { "cp_foreground_calls", "f2fs_cp_foreground", "", "checkpoints on demand", delta = true },
+    { "cp_background_calls", "f2fs_cp_background", "", "checkpoints in the background",
+      delta = true },
+    { "avg_vblocks", "f2fs_avg_valid_blocks", "", "valid blocks of a dirty segment, on average" },
+    { "pending_discard", "f2fs_pending_discards", "", "discards not yet issued" },
   },
 }
 
