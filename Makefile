@@ -122,7 +122,7 @@ public_headers := core/brim.h core/brim_drive.h core/brim_fill.h core/brim_overl
 
 .PHONY: all lib module exe plugin shim run test bench install install-module \
 	uninstall clean dist deps deps-test deps-fuzz lint format fuzz fuzz-built \
-	help spec-programs test-built run-built oracles campaign fuzz-mkfs-f2fs FORCE
+	help spec-programs test-built run-built oracles campaign campaign-f2fs fuzz-mkfs-f2fs FORCE
 .DELETE_ON_ERROR:
 
 all: lib module exe plugin shim
@@ -132,6 +132,7 @@ help:
 	@echo 'Targets: all lib module exe plugin shim run test bench lint format oracles'
 	@echo '         campaign (N=5000 SEED=1: brim check against xfs_repair; as root)'
 	@echo '         fuzz-mkfs-f2fs (N=300 SEED=1: brim mkfs.f2fs against mkfs.f2fs)'
+	@echo '         campaign-f2fs (N=10 SEED=1: the cadence of GC, predicted against kernels)'
 	@echo '         install install-module uninstall dist deps deps-test clean'
 	@echo 'Variables: CC CFLAGS LDFLAGS PREFIX DESTDIR LUA_CFLAGS LUA_LIBS'
 	@echo '           LUA_LMOD LUA_CMOD SAN=address,undefined GC=stress JOBS BUILD'
@@ -184,6 +185,10 @@ campaign: exe
 fuzz-mkfs-f2fs: all
 	@B='$B' LUA='$(LUA)' BRIM_F2FS_CASES='$(or $(N),300)' BRIM_F2FS_SEED='$(or $(SEED),1)' \
 		UNIT_TIMEOUT_S=7200 bash spec/run-tests spec/f2fs_identity_spec.lua
+
+# What brim says of F2FS's GC thread and its knobs, against every user-mode Linux that is here.
+campaign-f2fs: exe
+	@BRIM_BUILD='$B' $(exe) run spec/campaign/f2fs_cadence.lua $(or $(N),10) $(or $(SEED),1)
 
 oracles:
 	@bash spec/tools/oracles $(RELEASES)
