@@ -58,6 +58,12 @@ describe("brim check of what brim formats", function()
     assert.is_truthy(result.text:find("behind the last whole zone", 1, true))
   end)
 
+  it("is what the example shows", function()
+    local out, err, status = helper.brim("run", "examples/f2fs.lua")
+    assert.equal(0, status, err)
+    assert.is_truthy(out:find "3210g%s+232960" and out:find "\nclean\n", out)
+  end)
+
   it("takes an image file, and finds out what a target holds", function()
     local image = helper.path "image.brim"
     assert(assert(brim.f2fs.format { size_bytes = "15t" }):save(image))

@@ -44,7 +44,7 @@ describe("the geometry of an F2FS", function()
     local function nids(size_bytes, large)
       return assert(brim.f2fs.geometry { size_bytes = size_bytes, large_nat = large }).max_nids
     end
-    assert.int(nids(1 << 40), 9551360 // 1)
+    assert.int(nids(1 << 40), 9551360)
     assert.int(nids(3210 * GIB), 232960)
     assert.is_true(nids(3260 * GIB) > 13000000)
     assert.is_true(nids(3210 * GIB, true) > 100000000)
@@ -57,6 +57,9 @@ describe("the geometry of an F2FS", function()
     end
     assert.is_true(warned({ size_bytes = 3210 * GIB }, "only 232960 files"))
     assert.is_false(warned({ size_bytes = 3210 * GIB, large_nat = true }, "files"))
+    assert.is_true(warned({ size_bytes = 100 * GIB, large_nat = true }, "%-i leaves room"))
+    assert.is_true(warned({ size_bytes = 1000000000000 }, "with %-i"))
+    assert.is_false(warned({ size_bytes = 100 * GIB }, "files"))
     assert.is_true(warned({ size_bytes = 4 * GIB, overprovision_percent = 1 }, "without %-o"))
     assert.is_false(warned({ size_bytes = 4 * GIB }, "without %-o"))
     assert.is_true(warned({ size_bytes = 4 * GIB, section_segments = 16,

@@ -15,7 +15,7 @@ local scratch = require "scratch"
 local NAMES <const> = {
   "block", "ceiling", "xfs", "fill", "tmpfs", "check", "depth", "workload", "null", "8eb",
 }
-local SLOW <const> = { "prefetch" } -- some six minutes
+local SLOW <const> = { "prefetch", "f2fs" } -- some six minutes and half a minute
 
 local function wanted(words)
   if #words == 0 then

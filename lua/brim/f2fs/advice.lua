@@ -6,7 +6,7 @@ local M = {}
 
 local SEGMENT_MIB <const> = 2
 local SMALL_VOLUME_SEGMENTS <const> = 8192 -- SMALL_VOLUME_SEGMENTS * 4 of fs/f2fs/super.c
-local FEW_NIDS_BYTES <const> = 256 << 10 -- bytes of volume to a node number; a node maps 4 MiB
+local FEW_NIDS_BYTES <const> = 64 << 10 -- of volume to a node number; ext4 has an inode for 16 KiB
 local LARGE_SECTION_SHARE <const> = 0.1
 
 local function gib(segments)
@@ -18,8 +18,11 @@ end
 local function few_nids(g)
   if not g.large_nat and g.size_bytes // g.max_nids > FEW_NIDS_BYTES then
     return ("only %d files, directories and blocks of addresses fit, one for each %d KiB: the "
-      .. "table of node addresses is capped at this size; -i lifts that"):format(g.max_nids,
-      g.size_bytes // g.max_nids >> 10)
+      .. "table of node addresses is capped at this size; with -i it would be %d"):format(
+      g.max_nids, g.size_bytes // g.max_nids >> 10, g.other_nids)
+  elseif g.large_nat and g.other_nids > g.max_nids then
+    return ("-i leaves room for %d files, directories and blocks of addresses; without it there "
+      .. "would be %d at this size"):format(g.max_nids, g.other_nids)
   end
 end
 

@@ -58,10 +58,10 @@ local function align(g)
 end
 
 -- Segments of the NAT (of one copy) and blocks of the checkpoint beyond the first for bitmaps.
-local function nat(g, sit_bitmap_bytes, nat_blocks)
+local function nat(is_large, sit_bitmap_bytes, nat_blocks)
   local sit_bytes = math.min(sit_bitmap_bytes, MAX_SIT_BITMAP_BYTES)
   local segments = ceil_div(nat_blocks, SEGMENT_BLOCKS)
-  if g.large_nat then
+  if is_large then
     segments = math.max(segments * NAT_PERCENT // 100, 1)
     local over = sit_bytes + segments * (SEGMENT_BLOCKS // 8) - CP_BITMAP_BYTES
     return segments, over > 0 and ceil_div(over, 1 << BLOCK_LOG2) or 0
@@ -83,9 +83,11 @@ local function lay_areas(g)
   if rest <= 0 then
     refuse("the volume of %d segments is too small for its zones of %d", g.total_segments, zone)
   end
+  local bitmap_bytes = sit * SEGMENT_BLOCKS // 8
+  local blocks = ceil_div(rest * SEGMENT_BLOCKS, NAT_PER_BLOCK)
   local copy
-  copy, g.cp_payload = nat(g, sit * SEGMENT_BLOCKS // 8,
-    ceil_div(rest * SEGMENT_BLOCKS, NAT_PER_BLOCK))
+  copy, g.cp_payload = nat(g.large_nat, bitmap_bytes, blocks)
+  g.other_nids = nat(not g.large_nat, bitmap_bytes, blocks) * SEGMENT_BLOCKS * NAT_PER_BLOCK
   g.nat_segments = copy * 2
   rest = rest - g.nat_segments
   g.ssa_segments = g.has.ro and 0 or ceil_div(rest + 1, SEGMENT_BLOCKS)
@@ -328,6 +330,7 @@ end
 ---@field nat_bits_blocks integer
 ---@field has_nat_bits boolean
 ---@field max_nids integer node numbers there are: files, directories and what maps large ones
+---@field other_nids integer with -i where it is without, without where it is with
 ---@field is_automatic boolean the overprovision was chosen
 ---@field best_percent number
 ---@field overprovision_percent number
