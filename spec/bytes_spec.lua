@@ -26,7 +26,8 @@ describe("brim.bytes", function()
   it("says for people what a size is about", function()
     local cases = { [0] = "0", [512] = "512", [28 << 10] = "28 KiB", [2038 << 20] = "2038 MiB",
       [1073741820 << 10] = "1024.0 GiB", [201302073 << 10] = "192.0 GiB",
-      [8191 << 50] = "8191 PiB", [1234567890] = "1.1 GiB", [math.maxinteger] = "8.0 EiB" }
+      [8191 << 50] = "8191 PiB", [1234567890] = "1.1 GiB", [9999] = "9999",
+      [10241] = "10.0 KiB", [99653644] = "95.0 MiB", [math.maxinteger] = "8.0 EiB" }
     for n, text in pairs(cases) do
       assert.equal(text, bytes.about(n))
     end

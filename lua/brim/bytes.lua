@@ -39,7 +39,7 @@ end
 ---@return string
 function M.about(n_bytes)
   local exact = core.format_bytes(n_bytes)
-  if #exact <= #"9999 KiB" then
+  if n_bytes < 10240 or exact:find "iB$" and #exact <= #"9999 KiB" then
     return exact
   end
   local log2 = 0
