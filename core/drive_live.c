@@ -6,10 +6,12 @@
  * may have a page of it. Bytes, nanoseconds.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "drive.h"
 
@@ -28,18 +30,32 @@ struct slot {
 struct brim__live {
 	pthread_mutex_t lock; /* of all below but the last two */
 	struct brim_drive *d;
-	struct brim_drive_writer *trace;
+	struct brim_drive_writer *trace; /* NULL: nothing is recorded yet */
+	char *trace_path;
+	uint64_t size_bytes;
 	uint64_t late_ns; /* by which the file was too slow to be given back */
 	double speed;
 	uint64_t start_ns; /* real */
 	struct slot slots[SLOTS];
 };
 
+/*
+ * Can a trace be written there? It is emptied with the first record: programs
+ * that only start another one have nothing to say.
+ */
 static int live_trace(struct brim__live *l, const char *path,
-		      uint64_t size_bytes, struct brim_err *e)
+		      struct brim_err *e)
 {
-	return path ? brim_drive_writer_open(&l->trace, path, size_bytes, e)
-		    : 0;
+	int fd;
+
+	if (!path)
+		return 0;
+	fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+	if (fd < 0)
+		return brim__err(e, -errno, "open", path);
+	close(fd);
+	l->trace_path = strdup(path);
+	return l->trace_path ? 0 : brim__err(e, -ENOMEM, "open", path);
 }
 
 int brim__live_open(struct brim__live **out, const struct brim__live_options *o,
@@ -64,10 +80,11 @@ int brim__live_open(struct brim__live **out, const struct brim__live_options *o,
 		return brim__err(e, -ENOMEM, "drive", "model");
 	pthread_mutex_init(&l->lock, NULL);
 	l->speed = o->speed;
+	l->size_bytes = p.size_bytes;
 	l->start_ns = brim__now_ns();
 	ret = brim_drive_create(&l->d, &p, e);
 	if (ret == 0)
-		ret = live_trace(l, o->trace, p.size_bytes, e);
+		ret = live_trace(l, o->trace, e);
 	if (ret < 0) {
 		brim__live_close(l, NULL);
 		return ret;
@@ -105,6 +122,16 @@ static uint64_t model_done(struct brim__live *l, struct brim_drive_io *io,
 	return brim_drive_io(l->d, io, &done_ns) < 0 ? io->at_ns : done_ns;
 }
 
+static void record(struct brim__live *l, const struct brim_drive_event *x)
+{
+	if (!l->trace && l->trace_path &&
+	    brim_drive_writer_open(&l->trace, l->trace_path, l->size_bytes,
+				   NULL) < 0)
+		return;
+	if (l->trace)
+		brim_drive_writer_add(l->trace, x);
+}
+
 void brim__live_done(struct brim__live *l, enum brim_drive_op op,
 		     uint64_t off_bytes, uint64_t len_bytes, uint64_t at_ns,
 		     uint32_t stream)
@@ -128,8 +155,7 @@ void brim__live_done(struct brim__live *l, enum brim_drive_op op,
 	x.took_ns = now_ns - at_ns;
 	pthread_mutex_lock(&l->lock);
 	l->slots[stream % SLOTS] = (struct slot){ now_ns, done_ns };
-	if (l->trace)
-		brim_drive_writer_add(l->trace, &x);
+	record(l, &x);
 	pthread_mutex_unlock(&l->lock);
 }
 
@@ -155,6 +181,7 @@ int brim__live_close(struct brim__live *l, struct brim_err *e)
 		return 0;
 	ret = brim_drive_writer_close(l->trace, e);
 	brim_drive_free(l->d);
+	free(l->trace_path);
 	pthread_mutex_destroy(&l->lock);
 	free(l);
 	return ret;

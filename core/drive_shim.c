@@ -12,6 +12,10 @@
  *   BRIM_DRIVE_TRACE  a block trace to write
  *   BRIM_DRIVE_STATS  statistics at the end, as JSON
  *
+ * A process that does I/O on the file has the drive for itself: one that forks
+ * others for it (fio without --thread) has as many drives. One that only starts
+ * the right one (timeout, env) writes nothing.
+ *
  * The callers may have a page of stack (user-mode Linux's I/O thread has), so
  * nothing large is put there and all symbols are bound at load.
  */
@@ -66,8 +70,11 @@ static __attribute__((constructor)) void shim_begin(void)
 	file_dev = st.st_dev;
 	file_ino = st.st_ino;
 	owner = getpid();
-	/* Programs that this one starts have another file, or another time. */
-	unsetenv("BRIM_DRIVE_FILE");
+}
+
+static bool was_used(const struct brim_drive_stats *st)
+{
+	return st->ios[0] || st->ios[1] || st->ios[2] || st->ios[3];
 }
 
 static void put_stats(FILE *f, const struct brim_drive_stats *st,
@@ -111,7 +118,7 @@ static __attribute__((destructor)) void shim_end(void)
 	if (!l || getpid() != owner || brim__live_stats(l, &st, &late_ns) < 0)
 		return;
 	live = NULL;
-	f = path ? fopen(path, "we") : NULL;
+	f = path && was_used(&st) ? fopen(path, "we") : NULL;
 	if (!f)
 		return;
 	put_stats(f, &st, late_ns);

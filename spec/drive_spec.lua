@@ -243,7 +243,7 @@ describe("the shim", function()
     local path, other, stats = image(1 << 20), image(1 << 20), helper.path("stats")
     local d = brim.drive { model = "constant", size_bytes = "1m", write_bytes_per_s = 1024 }
     behind(d, path, { stats = stats }, ("dd if=/dev/zero of=%s bs=64k count=16 2>&1"):format(other))
-    assert.matches('"write":{"ios":0,', helper.read(stats), 1, true)
+    assert.is_nil(io.open(stats))
     local out, status = helper.sh("env LD_PRELOAD=%s BRIM_DRIVE_FILE=%s BRIM_DRIVE=floppy true",
       SHIM, path)
     assert.equal(125, status)
