@@ -29,7 +29,7 @@ end
 -- Of a size, or of what is mounted; knobs given on top.
 local function source(a)
   if a.size then
-    return { kernel = a.kernel or "6.12", knobs = {}, geometry = assert(brim.f2fs.geometry {
+    return { kernel = a.kernel or "6.12", geometry = assert(brim.f2fs.geometry {
       size_bytes = a.size, section_segments = a.section, compat = a.compat,
       overprovision_percent = a.overprovision }) }
   elseif not a.path then
@@ -46,9 +46,7 @@ local function run(a)
     table.insert(words, 1, a.path)
   end
   local o = assert(source(a))
-  for name, v in pairs(assert(settings(words))) do
-    o.knobs[name] = v
-  end
+  o.knobs = assert(settings(words))
   o.kernel, o.preset = a.kernel or o.kernel, a.preset
   o.fullness = assert(fractions(a.fullness))
   o.dirty_segments = a.dirty or o.dirty_segments

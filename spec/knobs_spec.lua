@@ -65,6 +65,20 @@ describe("knobs", function()
     assert.has_error(function() k:get "ipu_policy" end)
   end)
 
+  it("are set in an order that works: what a mode needs, options, the rest", function()
+    local fake = fake_sysfs.make()
+    local k <close> = assert(knobs.open(fake.dir, fake.o))
+    local changes = assert(k:set { mode = "fragment:block", ipu_policy = 0, cp_interval = 7 })
+    assert.equal("ipu_policy", changes[1].name)
+    assert.equal("mode", changes[2].name)
+    assert.equal("fragment:block", k:get "mode")
+    assert(k:restore())
+    assert.equal("adaptive", k:get "mode")
+    assert.equal("129", held(fake, "ipu_policy"))
+    local _, err = k:set { mode = "lfs" }
+    assert.is_truthy(err.message:find "needs ipu_policy=0")
+  end)
+
   it("stay when asked to", function()
     local fake = fake_sysfs.make()
     fake.o.keep = true

@@ -186,12 +186,17 @@ end
 
 -- --------------------------------------------------------------------- setting
 
--- Mount options first: a remount may start the GC thread anew, which forgets what is set.
+local function rank(entry)
+  local knob = entry.knob
+  return knob.first and knob.first == entry.value and 1 or knob.place == "mount" and 2 or 3
+end
+
+-- Mount options early: a remount may start the GC thread anew, which forgets what is set.
 local function in_order(list)
   table.sort(list, function(a, b)
-    local first, second = a.knob.place == "mount", b.knob.place == "mount"
+    local first, second = rank(a), rank(b)
     if first ~= second then
-      return first
+      return first < second
     end
     return a.knob.name < b.knob.name
   end)
@@ -309,7 +314,8 @@ end
 local function put(k, knob, value)
   local ok, err = file.write(k.target, knob, tostring(value))
   if not ok then
-    err.message = ("%s=%s was refused: %s"):format(knob.name, tostring(value), err.message)
+    err.message = ("%s=%s was refused: %s%s"):format(knob.name, tostring(value), err.message,
+      knob.hint and "; " .. knob.hint or "")
     return nil, err
   end
   local raw, why = file.read(k.target, knob)

@@ -1,6 +1,7 @@
 -- brim.f2fs.explain against kernels: for seeded knob sets on a near-full, idle F2FS, when the GC
--- thread woke and when the simulation says it does, within 10 %. And brim.knobs against what each
--- kernel lists: names, and defaults. Called by `make campaign-f2fs`:
+-- thread woke and when the simulation says it does, within 10 %. brim.knobs against what each
+-- kernel lists: names and defaults; and brim knobs itself, run in the guest. Called by
+-- `make campaign-f2fs`:
 --   build/brim run spec/campaign/f2fs_cadence.lua [N [SEED]]      N knob sets for each kernel
 package.path = "./?.lua;" .. package.path
 local data = require "brim.knobs.data"
@@ -61,6 +62,19 @@ S=/sys/fs/f2fs/ubda P=/proc/fs/f2fs/ubda
 for f in $S/*; do
   [ -f $f ] && echo "attr ${f##*/} $(stat -c %a $f) $(head -n 1 $f 2>/dev/null | tr ' ' _)"
 done
+# The host's files below /root, so that brim runs here, too.
+mkdir -p /root
+mount -t hostfs none /root -o /
+for d in sys proc mnt; do mount -o bind /$d /root/$d; done
+brim() {
+  BRIM_STATE_DIR=HOST/state PATH=/usr/sbin:/usr/bin:/sbin:/bin \
+    chroot /root EXE --quiet knobs /mnt "$@"
+}
+sh /host/state.sh before
+brim --preset=large-volume gc_urgent=3 gc_min_sleep_time=777 -- sh HOST/state.sh during
+sh /host/state.sh after
+brim --preset=lfs background_gc=sync -- sh HOST/state.sh lfs
+sh /host/state.sh after_lfs
 echo "main $(grep -o '[0-9]|' $P/segment_info | wc -l)"
 awk 'BEGIN { s = sprintf("%131072s", ""); for (i = 0; i < FILES; i++) {
   f = sprintf("/mnt/%05d", i); printf "%s", s >f; close(f) } }'
@@ -95,8 +109,16 @@ run() {
 }
 ]]
 
-local function script(list, kernel)
-  local lines = { (JOB:gsub("FILES", "7200"):gsub("WAKES", tostring(WAKES))) }
+-- Says what the kernel holds; the first argument is a word to say it with.
+local STATE <const> = [[
+S=/sys/fs/f2fs/ubda
+echo "state $1 $(cat $S/ipu_policy) $(cat $S/gc_idle) $(cat $S/gc_min_sleep_time) $(
+  sed -n 's/.* \/mnt .*\(,mode=[a-z]*\).*\(alloc_mode=[a-z]*\).*/\1,\2/p' /proc/mounts)"
+]]
+
+local function script(list, kernel, dir)
+  local lines = { (JOB:gsub("FILES", "7200"):gsub("WAKES", tostring(WAKES))
+    :gsub("HOST", dir):gsub("EXE", helper.exe)) }
   for i, set in ipairs(list) do
     local words = {}
     for name, v in pairs(set) do
@@ -171,6 +193,24 @@ local function judge_knobs(kernel, text)
   print(("%-8s %d knobs as known, %s"):format(kernel, right, text:match "dirty %d+ free %d+"))
 end
 
+-- What brim knobs did in the guest: policy, GC mode, sleep, mode and allocation.
+local STATES <const> = {
+  before = "129 0 30000 ,mode=adaptive,alloc_mode=reuse",
+  during = "16 6 777 ,mode=adaptive,alloc_mode=default",
+  after = "129 0 30000 ,mode=adaptive,alloc_mode=reuse",
+  lfs = "0 0 30000 ,mode=lfs,alloc_mode=reuse",
+  after_lfs = "129 0 30000 ,mode=adaptive,alloc_mode=reuse",
+}
+
+local function judge_set(kernel, text)
+  for name, expected in pairs(STATES) do
+    local got = text:match("\nstate " .. name .. " ([^\n]*)") or "nothing"
+    if got ~= expected then
+      fail("%s: %s brim knobs the kernel holds '%s', not '%s'", kernel, name, got, expected)
+    end
+  end
+end
+
 -- --------------------------------------------------------------------------- running
 
 local root = helper.must("mktemp -d ${TMPDIR:-/tmp}/brim-campaign.XXXXXX"):match "%S+"
@@ -179,9 +219,10 @@ local function start(kernel, list)
   local dir = ("%s/%s"):format(root, kernel.version)
   helper.must("mkdir -p %s && truncate -s 1g %s/image", dir, dir)
   helper.must("%s -q -f %s/image", assert(oracles.newest "f2fs").mkfs, dir)
+  helper.write(dir .. "/state.sh", STATE)
   local initramfs = assert(guests.initramfs(kernel, dir))
   local guest = guests.start(kernel, { dir = dir, initramfs = initramfs, image = dir .. "/image",
-    script = script(list, kernel.version), timeout_s = 120 + 40 * count })
+    script = script(list, kernel.version, dir), timeout_s = 120 + 40 * count })
   return { kernel = kernel, guest = guest }
 end
 
@@ -202,6 +243,7 @@ local function main()
       fail("%s: %s", r.kernel.version, why)
     else
       judge_knobs(r.kernel.version, text)
+      judge_set(r.kernel.version, text)
       local wakes = {}
       for id, t in text:gmatch "wake (%d+) ([%d.]+)" do
         id = math.tointeger(tonumber(id))

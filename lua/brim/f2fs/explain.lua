@@ -17,6 +17,7 @@ local M = { gc = gc }
 ---@field geometry table main_segments, section_segments, reserved_segments,
 --- overprovision_segments, user_blocks: as brim.f2fs.geometry gives them
 ---@field knobs? table<string, integer|string> beside the defaults
+---@field base? table<string, integer|string> what holds instead of defaults, as `mounted` reads it
 ---@field preset? string whose knobs come first
 ---@field fullness? number[] fractions, default 0.5, 0.8, 0.9, 0.95, 0.99
 ---@field dirty_segments? integer to tell how long cleaning them takes
@@ -44,6 +45,7 @@ local OPTS <const> = {
   kernel = { type = "string", required = true, doc = "version, as uname -r has it" },
   geometry = { type = "table", required = true, doc = "as brim.f2fs.geometry gives it" },
   knobs = { type = "table", doc = "beside the defaults" },
+  base = { type = "table", doc = "what holds instead of defaults" },
   preset = { type = "string", doc = "whose knobs come first" },
   fullness = { type = "table", default = { 0.5, 0.8, 0.9, 0.95, 0.99 }, doc = "fractions" },
   dirty_segments = { type = "int", min = 0, doc = "whose cleaning is to be timed" },
@@ -78,8 +80,16 @@ local function given(o)
   return data.check_set("f2fs", set, o.kernel, o.geometry)
 end
 
+-- All that hold. What is not as by default counts as given, too.
 local function complete(o, set)
-  local all = data.defaults("f2fs", o.geometry, o.kernel, set)
+  local base = o.base or {}
+  local all = data.defaults("f2fs", o.geometry, o.kernel, { mode = set.mode or base.mode })
+  for name, v in pairs(base) do
+    if set[name] == nil and all[name] ~= nil and all[name] ~= v then
+      set[name] = v
+    end
+    all[name] = v
+  end
   for name, v in pairs(set) do
     all[name] = v
   end
@@ -115,7 +125,8 @@ function M.explain(o)
   if not set then
     return nil, err
   end
-  local c = { kernel = o.kernel, geometry = o.geometry, set = set, knobs = complete(o, set),
+  local knobs = complete(o, set)
+  local c = { kernel = o.kernel, geometry = o.geometry, set = set, knobs = knobs,
     fullness = o.fullness, dirty_segments = o.dirty_segments, wait_ms = o.wait_ms,
     is_small = f2fs_knobs.is_small(o.geometry), statements = {} }
   local function say(kind, severity, rule, figures, fmt, ...)
@@ -141,10 +152,10 @@ local function count(path, pattern)
   return n
 end
 
----Read the geometry and the knobs of a mounted F2FS, and its fullness.
+---Read the geometry and the knobs of a mounted F2FS, and its dirty segments.
 ---@param path string
 ---@param o? brim.KnobsOpts where sysfs and procfs are
----@return table? o for explain: kernel, geometry, knobs, fullness, dirty_segments
+---@return table? o for explain: kernel, geometry, base, dirty_segments
 ---@return brim.Error? err
 function M.mounted(path, o)
   local k <close>, err = require("brim.knobs").open(path, o)
@@ -179,7 +190,7 @@ function M.mounted(path, o)
     set[name] = mode and (name == "gc_idle" and (mode <= 3 and mode or 0)
       or name == "gc_urgent" and (mode >= 4 and mode - 3 or 0)) or nil
   end
-  return { kernel = k.kernel, knobs = set, dirty_segments = math.tointeger(number
+  return { kernel = k.kernel, base = set, dirty_segments = math.tointeger(number
     "dirty_segments"), geometry = { main_segments = main, section_segments = section,
     reserved_segments = reserved, overprovision_segments = math.tointeger(ovp),
     user_blocks = (main - math.tointeger(ovp)) * 512 } }

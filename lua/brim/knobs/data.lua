@@ -26,6 +26,8 @@ local U32 <const> = 0xffffffff -- the kernel keeps them in unsigned int
 ---@field flag? string the mount option that stands for "on"
 ---@field reads? table<integer, integer> what a value reads back as
 ---@field undo? fun(raw: string): string, string the knob and the text that bring a reading back
+---@field first? integer the value that is set before mount options are, which may need it
+---@field hint? string what a refusal may mean
 ---@field thread? boolean forgotten when the GC thread is started anew
 ---@field names? table<string, integer> how some kernels show its numbers
 

@@ -79,7 +79,7 @@ M.KNOBS = {
   { "ipu_policy", "", "3.14", function(g, _, o)
     return lfs(o) and 0 or M.is_small(g) and 0x81 or 0x10
   end, "updates in place, bits: 0 force, 1 SSR, 2 UTIL, 3 SSR and UTIL, 4 fsync, 5 async, "
-    .. "6 no cache, 7 honour out-of-place", max = 255 },
+    .. "6 no cache, 7 honour out-of-place", max = 255, first = 0 },
   { "min_ipu_util", "%", "3.14", 70, "utilisation above which the UTIL bits of ipu_policy hold" },
   { "min_fsync_blocks", "blocks", "3.18", 8, "dirty pages up to which fsync updates in place" },
   { "min_seq_blocks", "blocks", "4.19", 512, "dirty pages from which writeback is batched" },
@@ -159,7 +159,8 @@ M.OPTIONS = {
   { "background_gc", "", "3.8", "on", "the GC thread; sync: it works as foreground GC does",
     values = { "on", "off", "sync" } },
   { "mode", "", "4.8", "adaptive", "lfs: writes never go into holes, GC cleans instead",
-    values = { "adaptive", "lfs", "fragment:segment", "fragment:block" } },
+    values = { "adaptive", "lfs", "fragment:segment", "fragment:block" },
+    hint = "lfs needs ipu_policy=0 with newer kernels" },
   { "alloc_mode", "", "4.18", function(g) return M.is_small(g) and "reuse" or "default" end,
     "reuse: free segments from the front", values = { "default", "reuse" } },
   { "discard", "", "3.8", "on", "discards while mounted", flag = "discard" },

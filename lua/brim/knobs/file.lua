@@ -118,7 +118,8 @@ function M.write(target, knob, text)
   if file then
     file:setvbuf "no"
     local ok
-    ok, why, errno = file:write(text, "\n")
+    -- One call: sysfs takes each for a value.
+    ok, why, errno = file:write(text .. "\n")
     local closed, why_closed, errno_closed = file:close()
     if ok and closed then
       return true

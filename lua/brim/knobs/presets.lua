@@ -27,8 +27,8 @@ M.LIST = {
   },
   lfs = {
     filesystem = "f2fs",
-    doc = "no writes into holes: cleaning instead of seeking",
-    knobs = { mode = "lfs" },
+    doc = "no writes into holes and none in place: cleaning instead of seeking",
+    knobs = { mode = "lfs", ipu_policy = 0 },
   },
 }
 

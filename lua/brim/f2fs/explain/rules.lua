@@ -52,8 +52,8 @@ local function pace(c, enough)
 end
 
 local function say_pace(c, say, fullness, p, condition)
-  local hours = p.hours and ("; %d dirty segments take %.1f hours or more"):format(c.dirty_segments,
-    p.hours) or ""
+  local hours = p.hours and p.hours > 0
+    and ("; %d dirty segments take %.1f hours or more"):format(c.dirty_segments, p.hours) or ""
   local cycle = ""
   if not p.is_constant and #p.cycle_ms <= 4 then
     local parts = {}
