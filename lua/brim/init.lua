@@ -26,6 +26,7 @@ M._submodules = {
   help = true,
   json = true,
   knobs = true,
+  lab = true,
   layout = true,
   manifest = true,
   opts = true,
