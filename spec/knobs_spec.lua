@@ -200,6 +200,58 @@ describe("knobs come back", function()
   end)
 end)
 
+describe("knobs of a mounted XFS", function()
+  -- A small image on a loop device, mounted; unmounted whatever happens.
+  local function mounted(f)
+    if not helper.has "mkfs.xfs" then
+      return pending "mkfs.xfs is not installed"
+    end
+    local image, dir = helper.path "img", helper.path "mnt"
+    helper.must("truncate -s 400m %s && mkfs.xfs -q %s && mkdir %s", image, image, dir)
+    local _, status = helper.sh("mount -o loop %s %s", image, dir)
+    if status ~= 0 then
+      return pending "no loop mounts of XFS here"
+    end
+    local ok, why = pcall(f, dir, helper.must("findmnt -n -o SOURCE --target %s", dir)
+      :match "/dev/(%S+)")
+    helper.must("umount %s", dir)
+    assert(ok, why)
+  end
+
+  it("are those of sysfs, procfs and the loop device's queue #root", function()
+    mounted(function(dir, device)
+      local state_dir = helper.path "state"
+      local k = assert(knobs.open(dir, { state_dir = state_dir }))
+      local file = ("/sys/fs/xfs/%s/error/metadata/EIO/max_retries"):format(device)
+      local queue = ("/sys/block/%s/queue/read_ahead_kb"):format(device)
+      local retries, ahead = helper.read(file), helper.read(queue)
+      assert.equal(retries, k:get "EIO.max_retries" .. "\n")
+      assert.equal(helper.read "/proc/sys/fs/xfs/xfssyncd_centisecs",
+        k:get "xfssyncd_centisecs" .. "\n")
+      assert(k:set { ["EIO.max_retries"] = 5, ["EIO.retry_timeout_seconds"] = 60,
+        fail_at_unmount = 0, ["queue.read_ahead_kb"] = 64 })
+      assert.equal("5\n", helper.read(file))
+      assert.equal("64\n", helper.read(queue))
+      assert(k:close())
+      assert.equal(retries, helper.read(file))
+      assert.equal(ahead, helper.read(queue))
+    end)
+  end)
+
+  it("have the defaults that are known #root", function()
+    mounted(function(dir)
+      local k <close> = assert(knobs.open(dir))
+      local defaults = knobs.defaults("xfs", {}, k.kernel)
+      for name, value in pairs(k:snapshot()) do
+        local knob = data.find("xfs", name)
+        if knob.place == "fs" then
+          assert.equal(defaults[name], value, name)
+        end
+      end
+    end)
+  end)
+end)
+
 describe("what is known of F2FS's knobs", function()
   local function has(name, kernel)
     return (data.is_in(assert(data.find("f2fs", name)), kernel))
