@@ -15,7 +15,7 @@ for _, change in ipairs(assert(k:set(set))) do
 end
 
 if k.target.filesystem == "f2fs" then
-  local explain = require "brim.f2fs.explain"
+  local explain = brim.f2fs.explain
   print(assert(explain.explain(assert(explain.mounted(path)))).text)
 end
 -- Here the workload would run; afterwards all is as it was.

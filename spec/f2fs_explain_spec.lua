@@ -1,7 +1,7 @@
 -- brim.f2fs.explain: statements and cadences against what was measured on kernels (make
 -- campaign-f2fs does so again) and against the kernel's rules worked out by hand.
 local brim = require "brim"
-local explain = require "brim.f2fs.explain"
+local explain = brim.f2fs.explain
 local fake_sysfs = require "spec.fake_sysfs"
 local helper = require "spec.helper"
 local knobs = require "brim.knobs"

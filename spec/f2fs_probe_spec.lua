@@ -4,7 +4,7 @@ local brim = require "brim"
 local fake_sysfs = require "spec.fake_sysfs"
 local helper = require "spec.helper"
 local parse = require "brim.f2fs.probe.parse"
-local probe = require "brim.f2fs.probe"
+local probe = brim.f2fs.probe
 
 -- iostat_info as 6.1 has it (bytes alone) or as later kernels have it.
 local function iostat(values, has_counts)

@@ -186,4 +186,12 @@ function M.text(g)
   return text.geometry(g)
 end
 
-return M
+-- Loaded when first used.
+return setmetatable(M, {
+  __index = function(t, name)
+    if name == "explain" or name == "probe" then
+      t[name] = require("brim.f2fs." .. name)
+      return rawget(t, name)
+    end
+  end,
+})
