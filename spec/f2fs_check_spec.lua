@@ -2,6 +2,7 @@
 -- them; damage is found, named, and never crashes it. fsck.f2fs --dry-run is the judge.
 local brim = require "brim"
 local check = require "brim.f2fs.check"
+local configs = require "spec.xfs_configs"
 local crc = require "brim.f2fs.crc"
 local helper = require "spec.helper"
 local json = require "brim.json"
@@ -11,8 +12,23 @@ local volume = require "brim.f2fs.volume"
 
 local SEED <const> = 20151008
 
+-- On tmpfs: dozens of copies of one image.
+local workspace
+
+local function path_of(name)
+  workspace = workspace or configs.workspace "f2fs-check"
+  return workspace:path(name)
+end
+
+local function clean_up()
+  if workspace then
+    workspace:close()
+  end
+  workspace = nil
+end
+
 local function fresh(o)
-  local path = helper.path "fresh"
+  local path = path_of "fresh"
   assert(assert(brim.f2fs.format(o)):write(path))
   return path
 end
@@ -30,6 +46,8 @@ local function read(path, off_bytes, len_bytes)
 end
 
 describe("brim check of what brim formats", function()
+  teardown(clean_up)
+
   it("is clean, whatever the geometry", function()
     for _, o in ipairs { { size_bytes = "100m" }, { size_bytes = "3g", compat = "1.16" },
       { size_bytes = "2g", features = { "lost_found", "quota", "extra_attr", "project_quota",
@@ -65,7 +83,7 @@ describe("brim check of what brim formats", function()
   end)
 
   it("takes an image file, and finds out what a target holds", function()
-    local image = helper.path "image.brim"
+    local image = path_of "image.brim"
     assert(assert(brim.f2fs.format { size_bytes = "15t" }):save(image))
     local out, _, status = helper.brim("check", image)
     assert.equal(0, status)
@@ -94,7 +112,7 @@ for _, version in ipairs { "1.15", "1.16" } do
 
     -- A tree of files: small, large, sparse, links, deep and wide directories.
     local function fill(path)
-      local tree = helper.path "tree"
+      local tree = path_of "tree"
       helper.must([[mkdir -p %s/a/b/c %s/wide && cd %s &&
         for i in $(seq 400); do echo $i >wide/a-file-with-a-longer-name-$i; done &&
         cp -r /usr/share/zoneinfo/Europe a/b 2>/dev/null; seq 900000 >a/large.txt &&
@@ -112,8 +130,10 @@ for _, version in ipairs { "1.15", "1.16" } do
 
     local used
 
+    teardown(clean_up)
+
     setup(function()
-      used = helper.path "used"
+      used = path_of "used"
       helper.must("truncate -s 160M %s && %s -q %s", used, oracle.mkfs, used)
       fill(used)
     end)
@@ -121,7 +141,7 @@ for _, version in ipairs { "1.15", "1.16" } do
     it("finds used filesystems clean", function()
       for _, words in ipairs { "", "-O extra_attr,inode_checksum,inode_crtime,lost_found",
         "-i -s 2", "-a 1 -O encrypt,sb_checksum", "-O extra_attr,flexible_inline_xattr" } do
-        local path = helper.path "image"
+        local path = path_of "image"
         helper.must("truncate -s 600M %s && %s -q %s %s", path, oracle.mkfs, words, path)
         fill(path)
         local said, status = fsck(path)
@@ -138,7 +158,7 @@ for _, version in ipairs { "1.15", "1.16" } do
     -- Each is found by both; brim names what it is.
     local function damage(name, structure, change)
       it("finds " .. name, function()
-        local path = helper.path "damaged"
+        local path = path_of "damaged"
         helper.must("cp --sparse=always %s %s", used, path)
         local fs <close> = assert(volume.open(path))
         change(path, fs)
@@ -205,7 +225,7 @@ for _, version in ipairs { "1.15", "1.16" } do
     end
 
     it("names an address that is twice there, and one outside", function()
-      local path = helper.path "damaged"
+      local path = path_of "damaged"
       helper.must("cp --sparse=always %s %s", used, path)
       local fs <close> = assert(volume.open(path))
       local root = assert(fs:nat_entry(3)).block_addr << 12
@@ -218,7 +238,7 @@ for _, version in ipairs { "1.15", "1.16" } do
     end)
 
     it("falls back to what is left of superblocks and checkpoints", function()
-      local path = helper.path "damaged"
+      local path = path_of "damaged"
       helper.must("cp --sparse=always %s %s", used, path)
       overwrite(path, 1024, ("\0"):rep(3072))
       local result = assert(check.run(path))
@@ -237,7 +257,7 @@ for _, version in ipairs { "1.15", "1.16" } do
 
     it(("survives noise in its metadata, of seed %d"):format(SEED), function()
       math.randomseed(SEED)
-      local path = helper.path "noise"
+      local path = path_of "noise"
       local fs <close> = assert(volume.open(used))
       local areas = { { 0, 2 }, { fs.sb.cp_blkaddr, 8 }, { fs.sb.cp_blkaddr + 512, 8 },
         { fs.sb.sit_blkaddr, 3 }, { fs.sb.nat_blkaddr, 3 }, { fs.sb.ssa_blkaddr, 40 },

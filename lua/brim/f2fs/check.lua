@@ -85,20 +85,9 @@ local function check_sbs(c)
   end
 end
 
-local function check_checkpoints(c)
+-- What the numbers of the valid checkpoint have to be among themselves.
+local function check_cp(c)
   local v = c.volume
-  for i, pack in ipairs(v.packs) do
-    -- A pack of version 0 is what mkfs leaves; a torn one is what a crash leaves.
-    if pack.why and v.pack then
-      c.report:note("checkpoint pack %d is not valid: %s", i, pack.why)
-    elseif pack.why then
-      c.report:fault("cp", i, "%s", pack.why)
-    end
-  end
-  if v.damage then
-    c.report:fault("cp", v.pack_number, "%s", v.damage)
-    return
-  end
   local cp, main = v.cp, v.sb.segment_count_main
   for name, list in pairs { cur_node_segno = cp.cur_node_segno,
     cur_data_segno = cp.cur_data_segno } do
@@ -117,13 +106,30 @@ local function check_checkpoints(c)
     c.report:fault("cp", v.pack_number, "overprovision of %d segments, %d of them reserved",
       cp.overprov_segment_count, cp.rsvd_segment_count)
   end
+end
+
+local function check_checkpoints(c)
+  local v = c.volume
+  for i, pack in ipairs(v.packs) do
+    -- A pack of version 0 is what mkfs leaves; a torn one is what a crash leaves.
+    if pack.why and v.pack then
+      c.report:note("checkpoint pack %d is not valid: %s", i, pack.why)
+    elseif pack.why then
+      c.report:fault("cp", i, "%s", pack.why)
+    end
+  end
+  if v.damage then
+    c.report:fault("cp", v.pack_number, "%s", v.damage)
+    return
+  end
+  check_cp(c)
   for _, flag in ipairs { "error", "fsck", "quota_need_fsck", "orphan_present", "disabled",
     "resizefs" } do
-    if cp.ckpt_flags & FLAGS[flag] ~= 0 then
+    if v.cp.ckpt_flags & FLAGS[flag] ~= 0 then
       c.report:note("the checkpoint has the flag '%s'", flag)
     end
   end
-  if cp.ckpt_flags & FLAGS.umount == 0 then
+  if v.cp.ckpt_flags & FLAGS.umount == 0 then
     c.report:note "not unmounted: what was synced after the checkpoint is not looked at"
   end
 end

@@ -21,6 +21,7 @@ local INLINE_XATTR <const>, INLINE_DATA <const>, INLINE_DENTRY <const> = 0x1, 0x
 local INLINE_EXTRA <const> = 0x20
 local DEFAULT_XATTR_ADDRS <const> = 50
 local MOST_XATTR_ADDRS <const> = 903 -- MAX_INLINE_XATTR_SIZE of f2fs.h
+local MOST_EXTRA <const> = 9 -- words of all extra attributes there are
 local XATTR_PLACE <const> = 0x1fffffff
 local MOST_OWNERS <const> = 8 << 20 -- blocks of data whose owners are kept
 local MODE_MASK <const>, MODE_REGULAR <const> = 0xf000, 0x8000
@@ -30,7 +31,7 @@ local MODES <const> = { [0x1000] = true, [0x2000] = true, [0x4000] = true, [0x60
 
 -- ------------------------------------------------------------------------- NAT
 
-local function take_entry(c, nid, ino, block)
+local function take_entry(c, nid, version, ino, block)
   if block == 0 then
     return
   elseif nid == NODE_INO or nid == META_INO then
@@ -54,25 +55,27 @@ local function take_entry(c, nid, ino, block)
     c.report:fault("nat", nid, "block %d is that of node %d, too", block, c.nid_of[block])
   else
     c.nid_of[block], c.ino_of[nid] = nid, ino
+    c.version_of[nid] = version > 0 and version or nil
   end
   if ino == 0 then
     c.report:fault("nat", nid, "its inode has number 0")
   end
 end
 
----Read the NAT: each entry in use. Fills c.nid_of (by block) and c.ino_of (by nid).
+---Read the NAT: each entry in use. Fills c.nid_of (by block), c.ino_of and c.version_of (by nid;
+---versions but 0).
 ---@param c table
 ---@return true? ok
 ---@return brim.Error? err
 function M.read_nat(c)
-  c.nid_of, c.ino_of = {}, {}
+  c.nid_of, c.ino_of, c.version_of = {}, {}, {}
   local journal = c.volume.nat_journal
   local most = c.volume:max_nids()
   local ok, err = c.volume:each_block("nat", most, function(first, bytes)
     for i = 0, NAT_PER_BLOCK - 1 do
-      local _, ino, block = NAT_ENTRY:unpack(bytes, i * NAT_ENTRY_BYTES + 1)
+      local version, ino, block = NAT_ENTRY:unpack(bytes, i * NAT_ENTRY_BYTES + 1)
       if block ~= 0 and not journal[first + i] then
-        take_entry(c, first + i, ino, block)
+        take_entry(c, first + i, version, ino, block)
       end
     end
   end)
@@ -80,7 +83,7 @@ function M.read_nat(c)
     if nid >= most then
       c.report:fault("nat", nid, "in the journal, past the last number, %d", most - 1)
     else
-      take_entry(c, nid, entry.ino, entry.block_addr)
+      take_entry(c, nid, entry.version, entry.ino, entry.block_addr)
     end
   end
   return ok, err
@@ -153,11 +156,11 @@ local function check_inode(c, nid, bytes)
     and (xattr == 0 or xattr > MOST_XATTR_ADDRS) then
     c.report:fault("inode", nid, "%d words of attributes kept inline", xattr)
   end
-  if extra + xattr > INODE_ADDRS then
+  if extra + xattr > INODE_ADDRS or extra > MOST_EXTRA then
     c.report:fault("inode", nid, "attributes of %d and %d words do not fit", extra, xattr)
     return
   end
-  if c.seed and inline & INLINE_EXTRA ~= 0 and extra >= 3 then
+  if c.seed and inline & INLINE_EXTRA ~= 0 then
     c.report:expect("inode", nid, "i_inode_checksum", crc.inode(c.seed, bytes),
       (("<I4"):unpack(bytes, CRC_OFF + 1)))
   end
@@ -270,6 +273,9 @@ local function check_summary(c, segment, bytes)
       and (owner >> 10 ~= entry.nid or owner & 1023 ~= entry.ofs_in_node) then
       c.report:fault("ssa", segment, "entry %d: node %d, address %d; it is that of node %d, "
         .. "address %d", i, entry.nid, entry.ofs_in_node, owner >> 10, owner & 1023)
+    elseif not is_node and owner and entry.version ~= (c.version_of[entry.nid] or 0) then
+      c.report:fault("ssa", segment, "entry %d: version %d of node %d, the NAT has %d", i,
+        entry.version, entry.nid, c.version_of[entry.nid] or 0)
     elseif not is_node and c.owner_of and not owner and c.unread == 0
       and segments_of.is_valid(c.segments, c.volume, block) then
       c.report:fault("sit", segment, "block %d is valid, and nobody's", block)
