@@ -32,6 +32,9 @@ local function run_script(a, ctx)
   if r.message then
     ctx.log("brim lab: %s: status %d: %s", a.script, r.status, r.message)
   end
+  if r.disk_error then
+    ctx.log("brim lab: a disk failed: %s", r.disk_error)
+  end
   ctx.log("brim lab: Linux %s, %.1f s, results in %s", r.kernel, r.elapsed_s, r.results)
   return r
 end

@@ -204,6 +204,55 @@ describe("lab", function()
     assert.equal("", left())
   end)
 
+  it("tells of a disk whose image has no room #root", function()
+    if missing then
+      pending(missing)
+    end
+    local dir = helper.path "full"
+    helper.must("mkdir %s && mount -t tmpfs -o size=40m tmpfs %s", dir, dir)
+    helper.must("truncate -s 128m %s/img && mkfs.f2fs -q -f %s/img", dir, dir)
+    local r, err = lab.run { results = helper.path "r", disks = { dir .. "/img" },
+      script = script [[
+        assert(g.mount(g.disk(1)))
+        os.execute "dd if=/dev/zero of=/mnt/x bs=1M count=60 conv=fsync 2>/dev/null"]] }
+    helper.must("umount %s", dir)
+    assert.is_nil(err)
+    assert.truthy(r.disk_error:find "error, dev ubda.* %(the filesystem of .*/img is full%)$")
+  end)
+
+  it("puts a drive's model between the guest and its disk", function()
+    if missing then
+      pending(missing)
+    end
+    local disk, trace = image(), helper.path "trace"
+    local drive = brim.drive { preset = "hdd-7200", scale_bytes = 128 << 20 }
+    local r = assert(lab.run { results = helper.path "r", disks = { disk },
+      shim = assert(drive:environment(disk, { trace = trace })),
+      script = script [[
+        assert(g.mount(g.disk(1)))
+        os.execute "dd if=/dev/zero of=/mnt/x bs=1M count=8 conv=fsync 2>/dev/null"
+        assert(g.umount())]] })
+    assert.equal("", r.error_text)
+    assert.is_nil(r.disk_error)
+    local written_bytes = 0
+    for _, e in ipairs(brim.drive.events(trace)) do
+      written_bytes = written_bytes + (e.op == "write" and e.len_bytes or 0)
+    end
+    assert.is_true(written_bytes > 8 << 20)
+  end)
+
+  it("is shown by an example", function()
+    if missing then
+      pending(missing)
+    end
+    local out, status = helper.sh("TMPDIR=%s %s run examples/lab.lua uml 40%%", helper.dir(),
+      helper.exe)
+    assert.int(status, 0)
+    assert.truthy(out:find "fill to 40 %%")
+    assert.truthy(out:find "segment_type")
+    assert.truthy(out:find "\nfine\t")
+  end)
+
   it("refuses what is wrong before anything is made", function()
     local path = script ""
     assert.refuses("EUSAGE", lab.run { script = path .. ".not" })

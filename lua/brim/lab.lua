@@ -30,8 +30,10 @@ local M = {}
 ---@class brim.LabResult
 ---@field ok boolean did the script end with status 0?
 ---@field status? integer of the script; nil when it was interrupted
----@field stopped? string "interrupted", "timeout"
+---@field stopped? string "interrupted", "timeout", or "unmounting": the script had ended, its disks
+---were not unmounted in time
 ---@field message? string the last line the script said on stderr, when it failed
+---@field disk_error? string the first error of a disk that the guest's kernel told of
 ---@field kernel string its version, as the guest says
 ---@field console string what the kernel said
 ---@field error_text string what the script said on stderr

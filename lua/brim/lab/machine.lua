@@ -92,7 +92,7 @@ local function hand_out(self, is_last)
 end
 
 -- Has the script ended? A kernel that then does not go is ended by us.
-local function has_status(self)
+local function hangs_behind(self)
   local line = process.line(self.results .. "/status")
   if line and not self.ended_s then
     self.ended_s = core.monotonic_s()
@@ -101,12 +101,12 @@ local function has_status(self)
 end
 
 ---Look after a guest: hands out lines. To be called again and again, while it gives nil.
----@return string? stopped "ended", "timeout" or "interrupted"
+---@return string? stopped "ended", "timeout", "interrupted" or "unmounting"
 function Guest:step()
   local elapsed_s = core.monotonic_s() - self.started_s
   local stopped = not process.is_alive(self.process) and "ended"
     or core.interrupted() and "interrupted" or elapsed_s > self.job.timeout_s and "timeout"
-    or has_status(self) and "ended" or nil
+    or hangs_behind(self) and "unmounting" or nil
   if stopped then
     self.elapsed_s = elapsed_s
     state.kill(self.dir)
@@ -124,6 +124,17 @@ local function last_lines(text, n)
     end
   end
   return table.concat(lines, "\n", math.max(1, #lines - n + 1))
+end
+
+-- What a guest's disk could not do, as where its image lies is full: the script may not have seen.
+local function disk_error(self, console)
+  local line = console:match "[^\r\n]* error, dev ubd[^\r\n]*"
+  local paths = {}
+  for i, d in ipairs(self.job.disks) do
+    paths[i] = d.path
+  end
+  local full = line and image.full(paths)
+  return line and line .. (full and (" (the filesystem of %s is full)"):format(full) or "")
 end
 
 -- Why there is no status: said by init, by the kernel, or by a disk that is full.
@@ -164,8 +175,10 @@ function Guest:result(stopped)
     console = console, error_text = error_text, results = self.results,
     elapsed_s = self.elapsed_s }
   r.ok = r.status == 0
+  r.disk_error = disk_error(self, console)
   if r.status then
     r.message = not r.ok and last_lines(error_text, 1) or nil
+    r.stopped = stopped ~= "ended" and stopped or nil
     return r
   elseif stopped == "interrupted" then
     r.stopped = stopped
