@@ -20,7 +20,7 @@
  * back to the stream with its next I/O, whose arrival counts from when the last
  * one should have been done.
  */
-#define CREDIT_MAX_NS 20000000u
+#define CREDIT_MAX_NS 100000000u
 #define SLOTS 1024u
 
 struct slot {

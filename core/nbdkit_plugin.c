@@ -14,7 +14,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "brim.h"
+#include "drive.h"
 
 #define THREAD_MODEL NBDKIT_THREAD_MODEL_PARALLEL
 /* One answer about extents says this much at most; nbdkit asks again. */
@@ -24,6 +24,10 @@
 static char *target, *overlay;
 static int is_readonly;
 static mode_t socket_mode = 0600;
+static const char *model;
+static char *trace;
+static double speed = 1;
+static struct brim__live *live; /* NULL: as fast as it is */
 static struct brim_device *device;
 static struct brim_device_info info;
 
@@ -65,6 +69,26 @@ static int set_mode(const char *value)
 	return 0;
 }
 
+/* The drive that the device is as slow as. */
+static int plugin_config_drive(const char *key, const char *value)
+{
+	if (!strcmp(key, "model")) {
+		model = value; /* valid as long as nbdkit runs */
+		return 0;
+	}
+	if (!strcmp(key, "trace"))
+		return set_absolute(&trace, value);
+	if (!strcmp(key, "speed")) {
+		speed = strtod(value, NULL);
+		return 0;
+	}
+	nbdkit_error("unknown parameter '%s'; there are file=TARGET, "
+		     "overlay=FILE, readonly=BOOL, socketmode=MODE, "
+		     "model=DRIVE, trace=FILE and speed=N",
+		     key);
+	return -1;
+}
+
 static int plugin_config(const char *key, const char *value)
 {
 	if (!strcmp(key, "file"))
@@ -77,10 +101,7 @@ static int plugin_config(const char *key, const char *value)
 	}
 	if (!strcmp(key, "socketmode"))
 		return set_mode(value);
-	nbdkit_error("unknown parameter '%s'; there are file=TARGET, "
-		     "overlay=FILE, readonly=BOOL and socketmode=MODE",
-		     key);
-	return -1;
+	return plugin_config_drive(key, value);
 }
 
 static int plugin_config_complete(void)
@@ -134,6 +155,14 @@ static int plugin_get_ready(void)
 	if (ret < 0)
 		return failed(ret, &e);
 	brim_device_info(device, &info);
+	if (model || trace) {
+		struct brim__live_options lo = { model ? model : "ideal", trace,
+						 speed, info.size_bytes };
+
+		ret = brim__live_open(&live, &lo, &e);
+		if (ret < 0)
+			return failed(ret, &e);
+	}
 	/* nbdkit has set its own; the socket is made after this. */
 	umask(0777 & ~socket_mode);
 	return 0;
@@ -145,9 +174,12 @@ static void plugin_unload(void)
 
 	if (device && brim_device_flush(device, &e) < 0)
 		nbdkit_error("%s", e.msg);
+	if (brim__live_close(live, &e) < 0)
+		nbdkit_error("%s", e.msg);
 	brim_device_close(device);
 	free(target);
 	free(overlay);
+	free(trace);
 }
 
 /* -------------------------------------------------------------- connections */
@@ -201,36 +233,58 @@ static int plugin_block_size(void *handle, uint32_t *minimum,
 
 /* ----------------------------------------------------------------- requests */
 
+static uint64_t begin(void)
+{
+	return live ? brim__live_now(live) : 0;
+}
+
+/*
+ * Ends a request: when the drive would have. All are one stream, as nbdkit's
+ * threads take them in turn.
+ */
+static int end(int ret, const struct brim_err *e, enum brim_drive_op op,
+	       uint64_t offset, uint64_t count, uint64_t at_ns)
+{
+	if (ret < 0)
+		return failed(ret, e);
+	if (live)
+		brim__live_done(live, op, offset, count, at_ns, 0);
+	return 0;
+}
+
 static int plugin_pread(void *handle, void *buf, uint32_t count,
 			uint64_t offset, uint32_t flags)
 {
 	struct brim_err e = { 0 };
+	uint64_t at = begin();
 	int ret = brim_device_read(device, offset, count, buf, &e);
 
 	(void)handle;
 	(void)flags;
-	return ret < 0 ? failed(ret, &e) : 0;
+	return end(ret, &e, BRIM_DRIVE_READ, offset, count, at);
 }
 
 static int plugin_pwrite(void *handle, const void *buf, uint32_t count,
 			 uint64_t offset, uint32_t flags)
 {
 	struct brim_err e = { 0 };
+	uint64_t at = begin();
 	int ret = brim_device_write(device, offset, count, buf, &e);
 
 	(void)handle;
 	(void)flags;
-	return ret < 0 ? failed(ret, &e) : 0;
+	return end(ret, &e, BRIM_DRIVE_WRITE, offset, count, at);
 }
 
 static int plugin_flush(void *handle, uint32_t flags)
 {
 	struct brim_err e = { 0 };
+	uint64_t at = begin();
 	int ret = brim_device_flush(device, &e);
 
 	(void)handle;
 	(void)flags;
-	return ret < 0 ? failed(ret, &e) : 0;
+	return end(ret, &e, BRIM_DRIVE_FLUSH, 0, 0, at);
 }
 
 /* Without an error: nbdkit writes zeros instead, or tells the client. */
@@ -250,6 +304,7 @@ static int plugin_zero(void *handle, uint32_t count, uint64_t offset,
 		       uint32_t flags)
 {
 	struct brim_err e = { 0 };
+	uint64_t at = begin();
 	int ret;
 
 	(void)handle;
@@ -261,13 +316,15 @@ static int plugin_zero(void *handle, uint32_t count, uint64_t offset,
 	ret = brim_device_zero(device, offset, count, &e);
 	if (ret == -EOPNOTSUPP)
 		return unsupported();
-	return ret < 0 ? failed(ret, &e) : 0;
+	/* No data go to the drive: it is as a trim to it. */
+	return end(ret, &e, BRIM_DRIVE_TRIM, offset, count, at);
 }
 
 static int plugin_trim(void *handle, uint32_t count, uint64_t offset,
 		       uint32_t flags)
 {
 	struct brim_err e = { 0 };
+	uint64_t at = begin();
 	int ret;
 
 	(void)handle;
@@ -279,7 +336,8 @@ static int plugin_trim(void *handle, uint32_t count, uint64_t offset,
 		ret = brim_device_zero(device, offset, count, &e);
 	else
 		ret = brim_device_discard(device, offset, count, &e);
-	return ret < 0 && ret != -EOPNOTSUPP ? failed(ret, &e) : 0;
+	return end(ret == -EOPNOTSUPP ? 0 : ret, &e, BRIM_DRIVE_TRIM, offset,
+		   count, at);
 }
 
 static int plugin_extents(void *handle, uint32_t count, uint64_t offset,
@@ -319,7 +377,10 @@ static struct nbdkit_plugin plugin = {
 		"file=TARGET      (required) an image, a file or a device.\n"
 		"overlay=FILE     Takes the writes; made when it is missing.\n"
 		"readonly=BOOL    Nothing is written.\n"
-		"socketmode=MODE  Of the unix socket, octal; default 0600.",
+		"socketmode=MODE  Of the unix socket, octal; default 0600.\n"
+		"model=DRIVE      As slow as \"smr,size_bytes=8g,...\".\n"
+		"trace=FILE       A block trace to write.\n"
+		"speed=N          Of the model's clock; default 1.",
 	.get_ready = plugin_get_ready,
 	.unload = plugin_unload,
 	.open = plugin_open,
