@@ -28,9 +28,9 @@ local function cases()
   math.randomseed(seed)
   local list = {}
   for i = 1, count do
-    local min = math.random(5, 20) * 100
+    local min = math.random(10, 25) * 100
     local max = min + math.random(0, 20) * 100
-    local start = math.random(7, 20) * 100
+    local start = math.random(10, 20) * 100
     local no_gc = ({ 300000, start, min * 2, 60000 })[math.random(4)]
     list[i] = { gc_min_sleep_time = min, gc_max_sleep_time = max, gc_no_gc_sleep_time = no_gc,
       gc_urgent_sleep_time = start }
