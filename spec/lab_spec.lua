@@ -257,6 +257,8 @@ describe("lab", function()
     local path = script ""
     assert.refuses("EUSAGE", lab.run { script = path .. ".not" })
     assert.refuses("EUSAGE", lab.run { script = path, mem = "1m" })
+    assert.refuses("EUSAGE", lab.run { script = path, mem = "1e" })
+    assert.refuses("EUSAGE", lab.run { script = path, kernel = "/bin/true" })
     assert.refuses("EUSAGE", lab.run { script = path, shim = { "LD_PRELOAD=/nowhere.so" } })
     assert.refuses("EUSAGE", lab.run { script = path, kernel = "linux" })
     assert.refuses("ESKIP", lab.run { script = path, kernel = "uml-1.2" })

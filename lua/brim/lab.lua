@@ -69,6 +69,15 @@ end
 
 -- ------------------------------------------------------------------- the job
 
+local function host_memory()
+  for line in io.lines "/proc/meminfo" do
+    local kib = line:match "^MemTotal:%s*(%d+) kB"
+    if kib then
+      return tonumber(kib) * 1024
+    end
+  end
+end
+
 -- Checked before anything is made.
 local function look(o)
   local file, why = io.open(o.script)
@@ -79,6 +88,8 @@ local function look(o)
   local _, script = process.run("realpath", "--", o.script)
   if o.mem < MIN_MEM then
     return nil, errors.usage("mem: %d bytes are too few for a guest; at least 64m", o.mem)
+  elseif o.mem > host_memory() then
+    return nil, errors.usage("mem: %d bytes are more than this machine has", o.mem)
   elseif o.disks and #o.disks > MAX_DISKS then
     return nil, errors.usage("disks: %d are too many; at most %d", #o.disks, MAX_DISKS)
   end

@@ -50,7 +50,7 @@ end
 -- A kernel, or nil where it does not run.
 local function look(path, tree)
   local ok, said = process.run(path, "--version")
-  local version = ok and said:match "%d+%.%d[%w.+-]*"
+  local version = ok and said:match "^%d+%.%d[%w.+-]*$" -- it says nothing else
   if not version then
     return nil
   end
