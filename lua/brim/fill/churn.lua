@@ -8,7 +8,7 @@ local M = {}
 local FIRST_OPS_PER_S <const> = 2000
 local SPARE_OPS <const> = 100
 -- Written at most between corrections, of the size: copy on write needs room until the next sync.
-local INTERVAL_PART <const>, INTERVAL_BYTES <const> = 0.01, 4 << 20
+local INTERVAL_PART <const>, INTERVAL_BYTES <const> = 0.005, 4 << 20
 local IDLE_GRANTS <const> = 50 -- refused so often with nothing done: it will not get better
 
 -- What is wanted of the streams' files: corrected by what is missing or too much.
