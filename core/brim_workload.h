@@ -96,12 +96,14 @@ BRIM_API int brim_trace_step(struct brim_trace *t, uint64_t budget_ns,
 			     struct brim_trace_info *info,
 			     struct brim_trace_copy *copy, struct brim_err *e);
 /*
- * A trace to be written: "iolog2", "iolog3" or "jsonl". Events without a path
- * are of the file `path` (NULL: "device"). close writes what is left; it
+ * A trace to be written from the trace `from`: "iolog2", "iolog3" or "jsonl".
+ * Events without a path are of the file `path` (NULL: "device"). What `file`
+ * held is gone, so it must not be `from` itself: -EINVAL. close writes what is left; it
  * returns the first failure, and into *omitted how many operations the format
  * has no word for. Takes NULL.
  */
 BRIM_API int brim_trace_copy_open(struct brim_trace_copy **out,
+				  const struct brim_trace *from,
 				  const char *file, const char *format,
 				  const char *path, struct brim_err *e);
 BRIM_API int brim_trace_copy_close(struct brim_trace_copy *c, uint64_t *omitted,

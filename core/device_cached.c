@@ -2,8 +2,8 @@
 /*
  * device_cached.c: whether what is about to be read of a regular file lies in
  * the page cache. If so, reading is copying, and as many hands as CPUs do it
- * best; if not, it is waiting, and a deep queue does. Called by run_write.c and
- * scan.c before they start an engine. Offsets are bytes.
+ * best; if not, it is waiting, and a deep queue does. Called by run_write.c,
+ * scan_run.c and workload_verify.c before they start an engine. Offsets are bytes.
  */
 #include <errno.h>
 #include <sys/uio.h>

@@ -54,7 +54,8 @@ static int check_options(struct brim_fill *f, struct brim_err *e)
 
 	if (o->fsync == BRIM_FSYNC_NTH && !o->fsync_every)
 		return brim__errf(e, -EINVAL, "open",
-				  "fsync_every: each how manieth file?");
+				  "fsync_every is at least 1: each n-th "
+				  "file");
 	if (!o->queue_depth)
 		o->queue_depth = DEPTH_DEFAULT;
 	if (o->queue_depth > BRIM__FILL_DEPTH_MAX)

@@ -152,18 +152,19 @@ static int trace_info(lua_State *L)
 
 /* ------------------------------------------------------------------ copies */
 
-/* trace_copy(file, format, path?) -> copy | nil, error */
+/* trace_copy(trace, file, format, path?) -> copy | nil, error */
 static int copy_open(lua_State *L)
 {
-	const char *file = luaL_checkstring(L, 1);
-	const char *format = luaL_checkstring(L, 2);
-	const char *path = luaL_optstring(L, 3, NULL);
+	const struct ltrace *from = check_trace(L, 1);
+	const char *file = luaL_checkstring(L, 2);
+	const char *format = luaL_checkstring(L, 3);
+	const char *path = luaL_optstring(L, 4, NULL);
 	struct lcopy *h = lua_newuserdatauv(L, sizeof(*h), 0);
 	struct brim_err e = { 0 };
 
 	h->c = NULL;
 	luaL_setmetatable(L, BRIM_COPY_MT);
-	if (brim_trace_copy_open(&h->c, file, format, path, &e) < 0)
+	if (brim_trace_copy_open(&h->c, from->t, file, format, path, &e) < 0)
 		return brim__lua_fail(L, &e, file);
 	brim__lua_handles++;
 	return 1;

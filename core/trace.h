@@ -34,6 +34,8 @@ int brim__trace_open(struct brim__trace **out, const char *path,
  * bytes too (-ENAMETOOLONG).
  */
 void brim__trace_op(struct brim__trace *t, const struct brim_trace_event *x);
+/* Is the trace that is read this file, by whatever name? */
+bool brim__trace_is_file(const struct brim_trace *t, const char *path);
 /* Operations that the format had no word for so far. */
 uint64_t brim__trace_omitted(struct brim__trace *t);
 /* Writes what is left and frees: 0, or the first failure. Takes NULL. */

@@ -71,14 +71,21 @@ int brim_trace_step(struct brim_trace *t, uint64_t budget_ns,
 	return 1;
 }
 
-int brim_trace_copy_open(struct brim_trace_copy **out, const char *file,
+int brim_trace_copy_open(struct brim_trace_copy **out,
+			 const struct brim_trace *from, const char *file,
 			 const char *format, const char *path,
 			 struct brim_err *e)
 {
-	struct brim_trace_copy *c = calloc(1, sizeof(*c));
+	struct brim_trace_copy *c;
 	int ret;
 
 	*out = NULL;
+	if (brim__trace_is_file(from, file))
+		return brim__errf(e, -EINVAL, "trace",
+				  "%s is the trace that is read: write into "
+				  "another file",
+				  file);
+	c = calloc(1, sizeof(*c));
 	if (c)
 		c->path = strdup(path ? path : "device");
 	if (!c || !c->path) {

@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "trace_parse.h"
@@ -200,6 +201,14 @@ void brim_trace_close(struct brim_trace *t)
 const char *brim_trace_format(const struct brim_trace *t)
 {
 	return t->parser->name;
+}
+
+bool brim__trace_is_file(const struct brim_trace *t, const char *path)
+{
+	struct stat mine, other;
+
+	return fstat(t->fd, &mine) == 0 && stat(path, &other) == 0 &&
+	       mine.st_dev == other.st_dev && mine.st_ino == other.st_ino;
 }
 
 uint64_t brim_trace_line(const struct brim_trace *t)

@@ -111,6 +111,14 @@ describe("brim.trace", function()
       .. "2 /dev/x read 4096 512\n", helper.read(out))
   end)
 
+  it("is not written over itself, by whatever name", function()
+    local path, link = put("own.csv", "419,W,0,512,5\n"), helper.path "link.csv"
+    helper.must("ln -sf %s %s", path, link)
+    assert.refuses("EINVAL", open(path):convert(path))
+    assert.refuses("EINVAL", open(path):convert(link))
+    assert.equal("419,W,0,512,5\n", helper.read(path))
+  end)
+
   it("tells the line that is wrong", function()
     local t = open(put("bad.log", "fio version 2 iolog\nf add\nf open\nf write 0\n"))
     local _, err = t:info()

@@ -104,7 +104,7 @@ local COPY_SCHEMA = {
 
 ---Write it in another format. What that has no word for (fio knows no unlink, rename, truncate or
 ---mkdir) is left out and counted: `omitted`.
----@param out string the file to write
+---@param out string the file to write; not the trace itself
 ---@param o? { format?: "iolog2"|"iolog3"|"jsonl", path?: string, progress?: function }
 ---@return brim.TraceInfo? info
 ---@return brim.Error? err
@@ -114,7 +114,7 @@ function Trace:convert(out, o)
   if not handle then
     return nil, err
   end
-  local copy <close>, refused = core.trace_copy(out, o.format, o.path)
+  local copy <close>, refused = core.trace_copy(handle, out, o.format, o.path)
   if not copy then
     return nil, errors.refused(refused)
   end

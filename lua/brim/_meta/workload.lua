@@ -36,12 +36,13 @@ function core.workload_verify(workload, target, o) end
 function core.trace_open(path, format, blkparse_action) end
 
 ---Begin to write a trace.
----@param file string
+---@param trace brim.TraceHandle what will be copied
+---@param file string another one than the trace's
 ---@param format "iolog2"|"iolog3"|"jsonl"
 ---@param path? string of operations that name no file
 ---@return brim.TraceCopy? copy
 ---@return brim.Error? err
-function core.trace_copy(file, format, path) end
+function core.trace_copy(trace, file, format, path) end
 
 ---Prepare to replay a trace of block I/O on a device. The trace is closed for others.
 ---@param trace brim.TraceHandle
