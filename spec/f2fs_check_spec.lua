@@ -255,6 +255,58 @@ for _, version in ipairs { "1.15", "1.16" } do
       os.remove(path)
     end)
 
+    it("takes a checkpoint that points anywhere for damage", function()
+      local path = path_of "damaged"
+      for _, name in ipairs { "cp_pack_start_sum", "cp_pack_total_block_count",
+        "nat_ver_bitmap_bytesize", "sit_ver_bitmap_bytesize", "checksum_offset" } do
+        helper.must("cp --sparse=always %s %s", used, path)
+        local fs <close> = assert(volume.open(path))
+        for _, pack in ipairs(fs.packs) do
+          local bytes = crc.put(pack.bytes, ondisk.cp:field(name).off_bytes, 0x7fffffff)
+          bytes = crc.put(bytes, 4092, crc.cp(bytes, 4092))
+          overwrite(path, pack.block << 12, bytes)
+          overwrite(path, pack.block + pack.values.cp_pack_total_block_count - 1 << 12, bytes)
+        end
+        local result = assert(check.run(path))
+        assert.is_false(result.clean, name)
+      end
+    end)
+
+    -- Whatever fsck.f2fs finds after one bit was flipped is found; entries of the SIT that the
+    -- journal overrides are its alone.
+    it(("finds what fsck.f2fs finds of bits that were flipped, of seed %d"):format(SEED), function()
+      math.randomseed(SEED, version == "1.15" and 15 or 16)
+      local path, sealed = path_of "flipped", path_of "sealed"
+      -- With checksums of inodes: names, links and sizes are looked at by fsck.f2fs alone.
+      helper.must("truncate -s 160M %s && %s -q -O extra_attr,inode_checksum %s", sealed,
+        oracle.mkfs, sealed)
+      fill(sealed)
+      local fs <close> = assert(volume.open(sealed))
+      local function node_at()
+        local nid = math.random(4, fs.cp.valid_node_count)
+        return assert(fs:nat_entry(nid)).block_addr << 12
+      end
+      local found = 0
+      for round = 1, 24 do
+        local segment = math.random(0, 20)
+        local at = ({ function() return (fs:nat_place(0) << 12) + math.random(27, 4000) end,
+          function() return (fs:sit_place(0) << 12) + segment * 74 + math.random(0, 65) end,
+          function() return node_at() + math.random(0, 4095) end,
+          function() return node_at() + 360 + math.random(0, 40) end })[round % 4 + 1]()
+        helper.must("cp --sparse=always %s %s", sealed, path)
+        overwrite(path, at, string.char(read(path, at, 1):byte() ~ 1 << math.random(0, 7)))
+        local result = assert(check.run(path))
+        local said, status = fsck(path)
+        if (status ~= 0 or said:find "ASSERT") and not (round % 4 == 1
+          and fs.sit_journal[segment]) then
+          assert.is_false(result.clean, ("round %d, byte %d: %s"):format(round, at,
+            said:match "%[ASSERT%][^\n]*" or said:sub(-1500)))
+          found = found + 1
+        end
+      end
+      assert.is_true(found > 8, found)
+    end)
+
     it(("survives noise in its metadata, of seed %d"):format(SEED), function()
       math.randomseed(SEED)
       local path = path_of "noise"

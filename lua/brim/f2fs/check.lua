@@ -102,6 +102,11 @@ local function check_cp(c)
     c.report:fault("cp", v.pack_number, "%d blocks for users, %d of them valid, of %d",
       cp.user_block_count, cp.valid_block_count, left)
   end
+  local start = cp.cp_pack_start_sum
+  if start <= v.sb.cp_payload or start >= cp.cp_pack_total_block_count then
+    c.report:fault("cp", v.pack_number, "summaries are said to begin with block %d of %d", start,
+      cp.cp_pack_total_block_count)
+  end
   if cp.overprov_segment_count < cp.rsvd_segment_count then
     c.report:fault("cp", v.pack_number, "overprovision of %d segments, %d of them reserved",
       cp.overprov_segment_count, cp.rsvd_segment_count)

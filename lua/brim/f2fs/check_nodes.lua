@@ -166,6 +166,11 @@ local function check_inode(c, nid, bytes)
   end
   local is_inline = inline & INLINE_DATA ~= 0 and mode & MODE_MASK ~= MODE_DIRECTORY
     or inline & INLINE_DENTRY ~= 0
+  -- The first word stays empty: it would be an address.
+  if is_inline and ("<I4"):unpack(bytes, ADDR_OFF + 4 * extra + 1) ~= 0 then
+    c.report:fault("inode", nid, "what is kept inline begins with an address, %d",
+      (("<I4"):unpack(bytes, ADDR_OFF + 4 * extra + 1)))
+  end
   if is_inline and mode & MODE_MASK ~= MODE_REGULAR and mode & MODE_MASK ~= MODE_DIRECTORY
     and mode & MODE_MASK ~= 0xa000 then
     c.report:fault("inode", nid, "a file of mode 0x%x has nothing to keep inline", mode)

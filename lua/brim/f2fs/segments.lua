@@ -9,6 +9,7 @@ local SEGMENT_BLOCKS <const> = 512
 local SIT_PER_BLOCK <const>, ENTRY_BYTES <const> = 55, 74
 local COUNT_MASK <const>, TYPE_SHIFT <const> = 0x3ff, 10
 local ENTRY <const> = "<I2c64I8"
+local EMPTY <const> = ("\0"):rep(64)
 
 ---@class brim.f2fs.Segments
 ---@field count integer
@@ -61,7 +62,7 @@ function M.read(volume, found)
   local ok, err = volume:each_block("sit", blocks * SIT_PER_BLOCK, function(first, bytes)
     for i = 0, SIT_PER_BLOCK - 1 do
       local vblocks, map, mtime = ENTRY:unpack(bytes, i * ENTRY_BYTES + 1)
-      if (vblocks ~= 0 or mtime ~= 0) and not volume.sit_journal[first + i] then
+      if (vblocks ~= 0 or mtime ~= 0 or map ~= EMPTY) and not volume.sit_journal[first + i] then
         take(s, first + i, vblocks, map, found)
       end
     end

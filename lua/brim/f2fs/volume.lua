@@ -15,6 +15,7 @@ local FLAGS <const> = ondisk.CP_FLAGS
 local CRC_BEFORE_BITMAPS <const> = 192
 local JOURNAL_OFF <const> = 3584 -- of a summary block
 local JOURNAL_BYTES <const> = 507
+local MOST_PAYLOAD <const> = SEGMENT_BLOCKS - 6 -- beside the six blocks of a checkpoint
 local MOST_NAT_JOURNAL <const>, MOST_SIT_JOURNAL <const> = 38, 6
 
 ---@class brim.f2fs.Volume
@@ -72,6 +73,8 @@ local function sb_fault(self, v)
   elseif v.segment_count_sit < 2 or v.segment_count_nat < 2
     or (v.segment_count_sit // 2) * SEGMENT_BLOCKS * SIT_PER_BLOCK < v.segment_count_main then
     return "the tables are too small for the main area"
+  elseif v.cp_payload > MOST_PAYLOAD then
+    return ("checkpoints with %d blocks for bitmaps do not fit a segment"):format(v.cp_payload)
   elseif v.devs[1].total_segments == 0 and last << BLOCK_LOG2 > self.size_bytes then
     return ("the main area ends at block %d, past the end of the target"):format(last)
   end
@@ -138,7 +141,11 @@ end
 -- Bitmaps lie behind the checkpoint's fields, or in blocks of their own.
 local function read_bitmaps(self)
   local v, payload = self.cp, self.sb.cp_payload
-  local bytes = assert(self:read(self.pack.block, 1 + payload))
+  local bytes, err = self:read(self.pack.block, 1 + payload)
+  if not bytes then
+    self.damage = tostring(err)
+    return
+  end
   local sit_bytes, nat_bytes = v.sit_ver_bitmap_bytesize, v.nat_ver_bitmap_bytesize
   local sit_at, nat_at = BITMAPS_OFF, BITMAPS_OFF + sit_bytes
   if v.ckpt_flags & FLAGS.large_nat_bitmap ~= 0 then
@@ -150,10 +157,10 @@ local function read_bitmaps(self)
   end
   self.sit_bitmap = bytes:sub(sit_at + 1, sit_at + sit_bytes)
   self.nat_bitmap = bytes:sub(nat_at + 1, nat_at + nat_bytes)
-  if #self.sit_bitmap < self.sb.segment_count_sit // 2 * 64
-    or #self.nat_bitmap < self.sb.segment_count_nat // 2 * 64 then
-    self.damage = ("bitmaps of %d and %d bytes are too short for SIT and NAT"):format(
-      #self.sit_bitmap, #self.nat_bitmap)
+  if sit_bytes ~= self.sb.segment_count_sit // 2 * 64 or #self.sit_bitmap < sit_bytes
+    or nat_bytes ~= self.sb.segment_count_nat // 2 * 64 or #self.nat_bitmap < nat_bytes then
+    self.damage = ("bitmaps of %d and %d bytes are not those of this SIT and NAT"):format(
+      sit_bytes, nat_bytes)
   end
 end
 
@@ -172,10 +179,17 @@ local function read_journals(self)
   self.nat_journal, self.sit_journal = {}, {}
   local compact, hot, cold = journal_blocks(self)
   local nat_at, sit_at = compact and 0 or JOURNAL_OFF, compact and JOURNAL_BYTES or JOURNAL_OFF
-  local bytes = assert(self:read(compact or hot))
+  local bytes, err = self:read(compact or hot)
+  local more = bytes
+  if bytes and not compact then
+    more, err = self:read(cold)
+  end
+  if not more then
+    self.damage = "the journals cannot be read: " .. tostring(err)
+    return
+  end
   local nats = ondisk.nat_journal:decode(bytes, nat_at, JOURNAL_BYTES)
-  local sits = ondisk.sit_journal:decode(compact and bytes or assert(self:read(cold)), sit_at,
-    JOURNAL_BYTES)
+  local sits = ondisk.sit_journal:decode(more, sit_at, JOURNAL_BYTES)
   if nats.n_nats > MOST_NAT_JOURNAL or sits.n_sits > MOST_SIT_JOURNAL then
     self.damage = ("journals of %d nodes and %d segments have no room"):format(nats.n_nats,
       sits.n_sits)
