@@ -14,7 +14,12 @@ local function run(a, ctx)
     end
     local text = m.text
     m.text = nil
-    file:write(brim.json.encode(m, { indent = true }), "\n"):close()
+    local ok, trouble = file:write(brim.json.encode(m, { indent = true }), "\n")
+    local closed, late = file:close()
+    if not ok or not closed then
+      return nil, brim.error.new { code = "EIO", op = "write", path = a.output,
+        message = ("%s: %s"):format(a.output, trouble or late) }
+    end
     m.text = ("%s\nkept in %s: brim near-full PATH --manifest %s"):format(text, a.output, a.output)
   end
   if ctx.json then

@@ -41,6 +41,10 @@ describe("fill targets", function()
 end)
 
 describe("workload:dry_run", function()
+  it("has an end", function()
+    assert.error_matches(function() brim.fill.new():dry_run {} end, "give files or bytes")
+  end)
+
   it("plans 10 million files in 10 s, a million in 100 MB", function()
     -- In a process of its own, as memory is measured.
     local script = helper.path "dry.lua"
@@ -57,6 +61,40 @@ describe("workload:dry_run", function()
       assert.is_true(tonumber(rss) < 100e6, out)
       assert.is_true(tonumber(wall_s) < 10, out)
     end
+  end)
+end)
+
+describe("a fill that cannot begin", function()
+  it("leaves nothing behind", function()
+    local dir <close> = shm()
+    local w = brim.fill.new { streams = 1 }:fill { files = 10 }
+    local timeline = helper.path "missing/t.jsonl"
+    assert.refuses("ENOENT", w:run(dir.path, { timeline = timeline }))
+    assert.equal("", helper.must("ls -A %s", dir.path))
+    assert(w:run(dir.path))
+  end)
+
+  it("does not replace a file that is no timeline", function()
+    local dir <close> = shm()
+    local notes = helper.path "notes.txt"
+    helper.write(notes, "keep me\n")
+    local w = brim.fill.new { streams = 1 }:fill { files = 1000 }
+    local r = assert(w:run(dir.path, { progress_interval_s = 0,
+      progress = function() return false end }))
+    assert.equal("cancelled", r.stopped)
+    assert.refuses("EILSEQ", brim.fill.resume(dir.path, { timeline = notes }))
+    assert.equal("keep me\n", helper.read(notes))
+    assert(brim.fill.resume(dir.path))
+  end)
+
+  it("#root leaves nothing where its log has no room", function()
+    local path = helper.path "tiny"
+    helper.must("mkdir %s && mount -t tmpfs -o size=128k tmpfs %s", path, path)
+    local _, err = brim.fill.new { streams = 1 }:fill("enospc"):run(path)
+    local left = helper.must("ls -A %s", path)
+    helper.must("umount %s", path)
+    assert.equal("ENOSPC", err and err.code)
+    assert.equal("", left)
   end)
 end)
 

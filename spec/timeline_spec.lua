@@ -115,6 +115,9 @@ describe("a timeline", function()
       [header .. '\n{"type":"sample","t_s":1}\n7\n'] = "line 3: no record",
       [header .. '\n{"type":"event","t_s":1}\n'] = "line 2: an event without a kind",
       [header .. '\n{"type":"phase","t_s":1}\n'] = "line 2: a phase without a name",
+      [header .. '\n{"type":"sample","t_s":1}\n' .. header .. "\n"] = "line 3: a second header",
+      [header .. '\n{"type":"sample","t_s":1,"files":"7"}\n'] = "line 2: files is no number",
+      [header .. '\n{"type":"sample","t_s":1e999}\n'] = "line 2: a sample without a time",
       [header .. "\n\n\n"] = "line 2: ",
     } do
       local path = helper.path "bad.jsonl"
@@ -125,6 +128,7 @@ describe("a timeline", function()
       assert.matches(why, err.message, 1, true)
     end
     assert.refuses("ENOENT", timeline.read "/nonexistent/t.jsonl")
+    assert.refuses("EISDIR", timeline.read "/tmp")
     assert.refuses("ENOENT", timeline.create "/nonexistent/t.jsonl")
     assert.refuses("ENOENT", timeline.create(helper.path "t", { target = "/nonexistent/x" }))
   end)

@@ -272,7 +272,7 @@ function Workload:run(path, o)
   local s, failed = session.open(path, { fileset = header.fileset, run = o, header = header,
     log = kept })
   if not s then
-    kept:close()
+    kept:discard()
     return nil, failed
   end
   return run(s, header, 1, 0)
@@ -284,6 +284,9 @@ end
 function Workload:dry_run(o)
   o = opts.check(o, { files = { type = "int", min = 1 }, bytes = { type = "bytes" } },
     "brim.fill.dry_run")
+  if not (o.files or o.bytes) then
+    error("brim.fill.dry_run: how many? give files or bytes", 2)
+  end
   local fileset = assert(core.fileset_new(self.fileset_options))
   local handle <close> = assert(core.fill_open(fileset, ".", { mode = "none" }))
   local streams, begun_s = fileset:streams(), core.monotonic_s()

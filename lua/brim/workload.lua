@@ -229,7 +229,7 @@ local function run_on(self, target, o)
   if not going then
     return nil, errors.refused(failed)
   end
-  local samples, why = sampler.new(going, self, target, o)
+  local samples, why = sampler.new(going, self, o)
   if not samples then
     return nil, why
   end

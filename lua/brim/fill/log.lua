@@ -90,9 +90,11 @@ function M.create(path, header, fs_bytes)
   process.run("chattr", "+C", "--", file_path)
   file:setvbuf "no"
   local size = math.max(math.min(fs_bytes // 100, MOST_BYTES), LEAST_BYTES)
+  local self = setmetatable({ path = file_path, file = file, header = header, at_bytes = 0,
+    waiting = "", records = 0 }, M)
   ok, reason, errno = preallocate(file, size)
   if not ok then
-    file:close()
+    self:discard()
     return nil, failed(file_path, reason, errno, "write")
   end
   local spare = io.open(file_path .. SPARE, "wb")
@@ -101,11 +103,9 @@ function M.create(path, header, fs_bytes)
     spare:close()
   end
   header.format, header.version = FORMAT, VERSION
-  local self = setmetatable({ path = file_path, file = file, header = header, at_bytes = 0,
-    waiting = "", records = 0 }, M)
   local written, err = self:add(header)
   if not written then
-    file:close()
+    self:discard()
     return nil, err
   end
   return self
@@ -235,6 +235,14 @@ function M:close()
     self.file:close()
     self.file = nil
   end
+end
+
+---Take it away, where a run could not begin: nothing is left that would have to be cleaned up.
+function M:discard()
+  self:close()
+  os.remove(self.path .. SPARE)
+  os.remove(self.path)
+  os.remove((self.path:gsub("/[^/]*$", "")))
 end
 
 M.__close = M.close

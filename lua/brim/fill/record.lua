@@ -43,7 +43,8 @@ function M.open(s, header)
   if s.run.resume then
     self.timeline, err = timeline.append(s.run.timeline)
   end
-  if not self.timeline then
+  -- Only what is not there is begun anew: another's file stays as it is.
+  if not self.timeline and (not err or err.code == "ENOENT") then
     self.timeline, err = timeline.create(s.run.timeline, { target = s.path, seed = header.seed,
       options = header, columns = columns })
   end

@@ -1,6 +1,7 @@
 -- brim.timeline.reader: reads the lines of a timeline into one table and hands out its columns.
 -- Called by timeline, report, plot. A file is foreign text: what does not fit is an error with the
 -- line's number, except one line that a crash tore. Times are seconds.
+local columns = require "brim.timeline.columns"
 local errors = require "brim.error"
 local json = require "brim.json"
 
@@ -25,17 +26,36 @@ M.VERSION = 1
 
 local LISTS <const> = { sample = "samples", phase = "phases", mark = "marks", event = "events" }
 
+local CODES <const> = { [2] = "ENOENT", [13] = "EACCES", [20] = "ENOTDIR", [21] = "EISDIR" }
+
 local function bad(path, number, why)
   return nil, errors.refused(errors.new { code = "EILSEQ", errno = 84, op = "read", path = path,
     message = ("%s, line %d: %s"):format(path, number, why) })
+end
+
+local function is_finite(v)
+  return type(v) == "number" and v - v == 0
+end
+
+-- Of a sample: a column of ours that holds no number, with which nobody could reckon.
+local function column_fault(record)
+  for name in pairs(columns.STANDARD) do
+    if record[name] ~= nil and not is_finite(record[name]) then
+      return ("%s is no number"):format(name)
+    end
+  end
 end
 
 -- Why a line is none of ours, or nil.
 local function fault(record)
   if type(record) ~= "table" or type(record.type) ~= "string" then
     return "no record of a timeline"
-  elseif record.type ~= "header" and type(record.t_s) ~= "number" then
+  elseif record.type == "header" then
+    return "a second header; a file holds one run"
+  elseif not is_finite(record.t_s) then
     return ("a %s without a time"):format(record.type:sub(1, 20))
+  elseif record.type == "sample" then
+    return column_fault(record)
   elseif (record.type == "phase" or record.type == "mark") and type(record.name) ~= "string" then
     return ("a %s without a name"):format(record.type)
   elseif record.type == "event" and type(record.kind) ~= "string" then
@@ -134,14 +154,15 @@ end
 ---@return brim.TimelineData? run
 ---@return brim.Error? err
 function M.read(path)
-  local file, why = io.open(path, "rb")
-  local text = file and file:read "a"
+  local text
+  local file, why, errno = io.open(path, "rb")
   if file then
+    text, why, errno = file:read "a"
     file:close()
   end
   if not text then
-    return nil, errors.refused(errors.new { code = "ENOENT", errno = 2, op = "open", path = path,
-      message = why or (path .. ": cannot be read") })
+    return nil, errors.refused(errors.new { code = CODES[errno] or "EIO", errno = errno,
+      op = "open", path = path, message = why or (path .. ": cannot be read") })
   end
   return M.parse(text, path)
 end

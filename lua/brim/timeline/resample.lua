@@ -28,6 +28,7 @@ local function knots_of(run)
   for i, s in ipairs(run.samples) do
     local f = s.synced_fullness or s.fullness
     if f then
+      f = math.max(0, math.min(f, 1)) -- foreign text may say anything; bins are for a part
       if last and run.phase_of[i] ~= phase and knots[#knots].i < i - 1 then
         add(i - 1, last)
       end

@@ -49,11 +49,10 @@ local IDLE <const> = { finish = function() return true end }
 ---Begin: gives { step, finish }, to be called after each step of the run, and at its end.
 ---@param handle brim.RunHandle
 ---@param workload brim.BlockWorkload
----@param _ brim.Device
 ---@param o table timeline, sample, sample_interval_s
 ---@return table? samples
 ---@return brim.Error? err
-function M.new(handle, workload, _, o)
+function M.new(handle, workload, o)
   if not o.timeline and not o.sample then
     return IDLE
   end
@@ -87,7 +86,9 @@ function M.new(handle, workload, _, o)
         take()
       end
       if line and r and not failed then
-        line:result { bytes = r.bytes, ios = r.ios, wall_s = r.wall_s, stopped = r.stopped }
+        local ok, why = line:result { bytes = r.bytes, ios = r.ios, wall_s = r.wall_s,
+          stopped = r.stopped }
+        failed = not ok and why or nil
       end
       if line then
         line:close()
