@@ -64,7 +64,7 @@ describe("workload:dry_run", function()
   end)
 end)
 
-describe("a fill that cannot begin", function()
+describe("a fill that cannot go on", function()
   it("leaves nothing behind", function()
     local dir <close> = shm()
     local w = brim.fill.new { streams = 1 }:fill { files = 10 }
@@ -85,6 +85,17 @@ describe("a fill that cannot begin", function()
     assert.refuses("EILSEQ", brim.fill.resume(dir.path, { timeline = notes }))
     assert.equal("keep me\n", helper.read(notes))
     assert(brim.fill.resume(dir.path))
+  end)
+
+  it("raises what a callback raises while it is verified", function()
+    local dir <close> = shm()
+    assert(brim.fill.new { streams = 1 }:fill({ files = 10 }):run(dir.path))
+    assert.error_matches(function()
+      brim.fill.verify(dir.path, { progress_interval_s = 0,
+        progress = function() error "enough" end })
+    end, "enough")
+    collectgarbage() -- filesets are memory only
+    assert.int(brim._debug.open_handles(), 0)
   end)
 
   it("#root leaves nothing where its log has no room", function()

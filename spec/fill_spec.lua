@@ -1,8 +1,10 @@
 -- brim.fill on real filesystems, loop-mounted: levels are met, churn keeps its band, a full one is
 -- really full, every byte is what the seed says. #root
 local brim = require "brim"
+local core = require "brim.core"
 local devices = require "spec.devices"
 local fills = require "spec.fills"
+local reserve = require "brim.fill.reserve"
 local helper = require "spec.helper"
 
 local LEVELS <const> = { 0.5, 0.8, 0.9, 0.95, 0.97, 0.99 }
@@ -25,6 +27,27 @@ local function assert_sound(dir, expected_short)
   end
   return v
 end
+
+describe("what a filesystem keeps back #root", function()
+  after_each(devices.release)
+
+  it("is told of the btrfs that was asked about, whatever others there are", function()
+    if not helper.has "mkfs.btrfs" then
+      return pending "no mkfs.btrfs"
+    end
+    local seen = {}
+    for i, size in ipairs { "600m", "1g" } do
+      local dir = fills.mount { name = "btrfs" .. i, size = size, mkfs = "mkfs.btrfs -q -f" }
+      local uuid = helper.must("findmnt -no UUID %s", dir):match "%S+"
+      local r = reserve.explain(dir, core.usage(dir))
+      assert.equal("btrfs", r.filesystem)
+      seen[i] = r.metadata_bytes
+      assert.int(r.metadata_bytes, tonumber(helper.must(
+        "cat /sys/fs/btrfs/%s/allocation/metadata/total_bytes", uuid)))
+    end
+    assert.not_equal(seen[1], seen[2])
+  end)
+end)
 
 describe("brim.fill #root", function()
   after_each(devices.release)

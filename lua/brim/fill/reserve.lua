@@ -2,22 +2,16 @@
 -- where the kernel tells, in numbers. Called by brim.fill for its result. Sizes are bytes.
 local bytes = require "brim.bytes"
 local core = require "brim.core"
+local counters = require "brim.probe.counters"
 local process = require "brim.process"
+local provenance = require "brim.timeline.provenance"
 
 local M = {}
 
--- The first line of the first file that a shell pattern finds.
-local function first(pattern, ...)
-  local pipe = assert(io.popen(("cat %s 2>/dev/null"):format(pattern:format(...))))
-  local line = pipe:read "l"
-  pipe:close()
+-- A number in a file of the filesystem's own directory in sysfs, where this kernel has it.
+local function number(dir, name)
+  local line = dir and process.line(dir .. "/" .. name)
   return line and math.tointeger(tonumber(line))
-end
-
-local function device_name(usage)
-  local _, target = process.run("readlink",
-    ("/sys/dev/block/%d:%d"):format(usage.device_major, usage.device_minor))
-  return target:match "([^/]+)$"
 end
 
 local explain = {}
@@ -29,9 +23,8 @@ function explain.xfs()
     .. " written counts as used until they are closed and written back."
 end
 
-function explain.ext4(usage, before)
-  local name = device_name(usage) or "-"
-  local clusters = first("/sys/fs/ext4/%s/reserved_clusters", name)
+function explain.ext4(usage, before, dir)
+  local clusters = number(dir, "reserved_clusters")
   local kept = math.max(before.free_bytes - before.avail_bytes, 0)
   return { for_root_bytes = kept,
     reserved_clusters = clusters },
@@ -41,22 +34,21 @@ function explain.ext4(usage, before)
         bytes.about(clusters * usage.block_bytes)) or "")
 end
 
-function explain.btrfs()
+function explain.btrfs(_, _, dir)
   local out = {}
   for _, kind in ipairs { "data", "metadata", "system" } do
-    out[kind .. "_bytes"] = first("/sys/fs/btrfs/*-*/allocation/%s/total_bytes", kind)
-    out[kind .. "_used_bytes"] = first("/sys/fs/btrfs/*-*/allocation/%s/bytes_used", kind)
+    out[kind .. "_bytes"] = number(dir, ("allocation/%s/total_bytes"):format(kind))
+    out[kind .. "_used_bytes"] = number(dir, ("allocation/%s/bytes_used"):format(kind))
   end
-  out.global_reserve_bytes = first("/sys/fs/btrfs/*-*/allocation/global_rsv_size")
+  out.global_reserve_bytes = number(dir, "allocation/global_rsv_size")
   return out, "btrfs gives space to data and to metadata in chunks: one may be full while the"
     .. " other has room that statfs counts or does not; small files live in metadata, and a global"
     .. " reserve is kept for deleting on a full filesystem."
 end
 
-function explain.f2fs(usage)
-  local name = device_name(usage) or "-"
-  local out = { overprovision_segments = first("/sys/fs/f2fs/%s/ovp_segments", name),
-    reserved_blocks = first("/sys/fs/f2fs/%s/current_reserved_blocks", name) }
+function explain.f2fs(_, _, dir)
+  local out = { overprovision_segments = number(dir, "ovp_segments"),
+    reserved_blocks = number(dir, "current_reserved_blocks") }
   return out, "F2FS keeps overprovisioned segments, without which its cleaner could not work: they"
     .. " count neither as free nor as part of the size."
 end
@@ -80,7 +72,9 @@ function M.explain(path, before)
   if not usage then
     return { text = "" }
   end
-  local out, text = (explain[usage.type] or unknown)(usage, before)
+  local device = provenance.device(path)
+  local dir = device and counters.directory(usage.type, device.name)
+  local out, text = (explain[usage.type] or unknown)(usage, before, dir)
   out.filesystem, out.text, out.left_bytes = usage.type, text, usage.free_bytes
   out.left_files = usage.free_files
   return out

@@ -73,17 +73,16 @@ function M.run(path, o)
   if not opened then
     return nil, err
   end
-  local handle <close> = setmetatable({}, { __close = function() opened.handle:close() end })
-  local _, before = opened.handle:step(0.001)
+  local handle <close> = opened.handle
+  local _, before = handle:step(0.001)
   local short_files = before.short_files
-  local verify, why = core.verify_open(opened.handle, opened.state.window, { threads = o.threads,
+  local verify <close>, why = core.verify_open(handle, opened.state.window, { threads = o.threads,
     direct = o.direct, max_findings = o.max_findings })
   if not verify then
     return nil, why
   end
   local stats, stopped = drive(verify, o)
   if not stats then
-    verify:close()
     return nil, stopped
   end
   local r = { files = stats.files, bytes = stats.bytes, unjudged = stats.unjudged, found = {},
@@ -97,11 +96,10 @@ function M.run(path, o)
       r.findings[#r.findings + 1] = f
     end
   end
-  verify:close()
   local total
   r.text, total = text_of(r)
   r.ok = total == 0 and not stopped
-  return r, handle and nil
+  return r
 end
 
 return M

@@ -68,8 +68,14 @@ function M.standard(names)
   return out
 end
 
--- Btrfs names its directory by UUID; the devices are links in it.
-local function directory(filesystem, device, root)
+---Tell the directory in sysfs that a filesystem has for itself. Btrfs names its by UUID; the
+---devices are links in it.
+---@param filesystem string its type
+---@param device string the name of its device in sysfs
+---@param root? string instead of /sys/fs
+---@return string? path
+function M.directory(filesystem, device, root)
+  root = root or "/sys/fs"
   if filesystem ~= "btrfs" then
     return ("%s/%s/%s"):format(root, filesystem, device)
   end
@@ -85,7 +91,7 @@ end
 ---@return table[]
 function M.files(filesystem, device, root)
   local list = {}
-  local dir = TABLES[filesystem] and directory(filesystem, device, root or "/sys/fs")
+  local dir = TABLES[filesystem] and M.directory(filesystem, device, root)
   for _, entry in ipairs(dir and TABLES[filesystem] or {}) do
     list[#list + 1] = { file = ("%s/%s"):format(dir, entry[1]), name = entry[2], unit = entry[3],
       doc = entry.delta and entry[4] .. " since the last sample" or entry[4],
