@@ -2,6 +2,7 @@
 -- (see f2fs_images). For a longer campaign: make fuzz-mkfs-f2fs N=300 SEED=7
 local configs = require "spec.f2fs_configs"
 local helper = require "spec.helper"
+local loops = require "spec.xfs_configs"
 local images_of = require "spec.f2fs_images"
 local oracles = require "spec.oracles"
 
@@ -47,6 +48,26 @@ for _, compat in ipairs { "1.15", "1.16" } do
         assert.is_true(judge:compare({ 2 * GIB, words }, { keep = true }))
         assert.is_true(judge:compare({ 2 * GIB, "" }))
         assert.is_false(judge:compare({ 2 * GIB, "" }, { keep = true }))
+      end)
+    end
+
+    -- Straight onto block devices: the sectors are theirs, what they held is discarded.
+    for _, sector_bytes in ipairs { 512, 4096 } do
+      it(("a block device with sectors of %d bytes #root"):format(sector_bytes), function()
+        local images = {}
+        for who, program in pairs(judge.programs) do
+          images[who] = ("%s/%s-device"):format(judge.dir, who)
+          helper.must("rm -f %s && truncate -s 600M %s", images[who], images[who])
+          local ok, loop = pcall(loops.loop, images[who], sector_bytes)
+          if not ok then
+            return pending "needs loop devices"
+          end
+          local _ <close> = loop
+          helper.must("%s -q -r -T 5 -U 01234567-89ab-cdef-0123-456789abcdef -O lost_found %s",
+            program, loop.device)
+        end
+        local said, status = helper.sh("%s %s %s", judge.imgcmp, images.reference, images.brim)
+        assert.equal(0, status, said)
       end)
     end
 
