@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * lua_fileset.c: distributions and filesets for Lua. Called by lua/brim/dist.lua
- * and fill.lua. A fileset is memory only; what the world
+ * lua_fileset.c: distributions and filesets for Lua. Called by
+ * lua/brim/dist.lua and fill.lua. A fileset is memory only; what the world
  * refuses comes back as nil, error; wrong arguments raise. Sizes are bytes;
  * streams, ids and operations count from 0.
  */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * lua_fill.c: fills for Lua. Called by lua/brim/fill.lua. What the world refuses comes back as nil, error;
- * wrong arguments raise. Sizes are bytes, budgets seconds; streams and
- * operations count from 0.
+ * lua_fill.c: fills for Lua. Called by lua/brim/fill.lua. What the world refuses
+ * comes back as nil, error; wrong arguments raise. Sizes are bytes, budgets
+ * seconds; streams and operations count from 0.
  */
 #include <string.h>
 

@@ -85,7 +85,7 @@ static int workload_new(lua_State *L)
 	struct brim_dist d;
 
 	take_options(L, &o);
-	if (lua_getfield(L, 1, "sizes") == LUA_TTABLE) {
+	if (lua_getfield(L, 1, "sizes") != LUA_TNIL) {
 		brim__lua_check_dist(L, -1, &d);
 		o.sizes = &d;
 	}

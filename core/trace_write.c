@@ -309,9 +309,15 @@ static bool iolog_can_say(const struct brim_trace_event *x)
 static bool iolog_path(struct brim__trace *t, const char *path)
 {
 	if (!path || !*path || strpbrk(path, " \t\n\v\f\r"))
-		trace_fail(t, -EILSEQ, path ? path : "an operation on no file");
+		brim__errf(&t->failure, -EILSEQ, "write",
+			   "an iolog has no word for the path '%.60s': blanks "
+			   "end it; jsonl has",
+			   path ? path : "");
 	else if (strlen(path) > IOLOG_PATH_MAX)
-		trace_fail(t, -ENAMETOOLONG, path);
+		brim__errf(&t->failure, -ENAMETOOLONG, "write",
+			   "fio reads paths of at most 255 bytes, '%.40s...' "
+			   "has %zu; jsonl takes it",
+			   path, strlen(path));
 	return !t->failure.code;
 }
 
