@@ -21,6 +21,7 @@ M._submodules = {
   dist = true,
   drive = true,
   error = true,
+  experiment = true,
   f2fs = true,
   fill = true,
   help = true,

@@ -11,8 +11,30 @@ local M = {}
 
 ---@class brim.ReportOpts
 ---@field title? string of the page; default: what was measured
+---@field sections? brim.ReportSection[] the caller's own, above the events
 
-local SCHEMA = { title = { type = "string", doc = "of the page" } }
+---A section of the caller's: a table, a text, or both. All of it is shown as text.
+---@class brim.ReportSection
+---@field title string
+---@field note? string
+---@field heads? string[] of the table
+---@field rows? string[][] of the table
+---@field text? string lines as they are
+---@field open? boolean false: shown when it is clicked; default true
+
+local SCHEMA = {
+  title = { type = "string", doc = "of the page" },
+  sections = { type = "table", doc = "the caller's own: title, note, heads, rows, text, open" },
+}
+
+local SECTION <const> = {
+  title = { type = "string", required = true, doc = "of the section" },
+  note = { type = "string", doc = "below it" },
+  heads = { type = "table", doc = "of the table" },
+  rows = { type = "table", doc = "of the table" },
+  text = { type = "string", doc = "lines as they are" },
+  open = { type = "bool", default = true, doc = "false: shown when it is clicked" },
+}
 
 -- Timelines as they come: read already, or paths.
 local function read_all(sources)
@@ -63,7 +85,11 @@ function M.html(sources, o)
   for i, kind in ipairs(charts.KINDS) do
     drawn[i] = charts.make(kind, runs)
   end
-  return page.write(runs, charts.names(runs), drawn, o.title or title_of(runs))
+  local sections = {}
+  for i, section in ipairs(o.sections or {}) do
+    sections[i] = opts.check(section, SECTION, ("brim.report: sections[%d]"):format(i))
+  end
+  return page.write(runs, charts.names(runs), drawn, o.title or title_of(runs), sections)
 end
 
 ---Write the page of timelines into a file.

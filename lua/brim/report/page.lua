@@ -34,7 +34,7 @@ overflow-wrap:break-word}
 .key{display:inline-block;width:14px;height:3px;border-radius:2px;vertical-align:middle;
 margin-right:6px}.note{color:var(--faint);margin:0}
 svg{display:block;width:100%;height:auto}summary{cursor:pointer;font-weight:600}
-details .grid{margin-top:8px}.gap{height:10px}
+details .grid{margin-top:8px}pre{white-space:pre-wrap;margin:6px 0}.gap{height:10px}
 ]]
 
 local function key(i)
@@ -191,13 +191,46 @@ local function provenance_table(runs, names)
     .. "</table></details>"):format(row(heads, "th"), table.concat(rows, "\n"))
 end
 
+-- A section of the caller's: its texts are as foreign as any.
+local function own_section(s)
+  local out, rows = {}, {}
+  for i, cells in ipairs(s.rows or {}) do
+    local escaped = {}
+    for k, text in ipairs(cells) do
+      escaped[k] = escape(text)
+    end
+    rows[i] = row(escaped, "td")
+  end
+  local heads = {}
+  for i, text in ipairs(s.heads or {}) do
+    heads[i] = escape(text)
+  end
+  if #heads > 0 or #rows > 0 then
+    out[1] = ('<table class="left">%s%s</table>'):format(#heads > 0 and row(heads, "th") or "",
+      table.concat(rows, "\n"))
+  end
+  out[#out + 1] = s.text and ("<pre>%s</pre>"):format(escape(s.text))
+  out[#out + 1] = s.note and ('<p class="note">%s</p>'):format(escape(s.note))
+  return ('<details class="card"%s><summary>%s</summary>%s</details>'):format(
+    s.open and " open" or "", escape(s.title), table.concat(out))
+end
+
+local function own_sections(sections)
+  local out = {}
+  for i, s in ipairs(sections) do
+    out[i] = own_section(s)
+  end
+  return table.concat(out, "\n")
+end
+
 ---Write the page.
 ---@param runs brim.TimelineData[]
 ---@param names string[] of the runs
 ---@param drawn brim.Chart[] in the order of charts.KINDS
 ---@param title string
+---@param sections brim.ReportSection[] checked
 ---@return string html
-function M.write(runs, names, drawn, title)
+function M.write(runs, names, drawn, title, sections)
   local kinds, cards = require("brim.plot.charts").KINDS, {}
   for i, chart in ipairs(drawn) do
     cards[i] = chart_card(kinds[i], chart, #runs > 1)
@@ -220,7 +253,7 @@ function M.write(runs, names, drawn, title)
       summary_table(runs, names), table.concat(made, " · ")),
     ('<div class="grid">%s</div><div class="gap"></div>'):format(table.concat(cards, "\n", 1,
       ON_FIRST_SCREEN)),
-    events_card(runs, names),
+    own_sections(sections), events_card(runs, names),
     ('<details class="card"><summary>More charts</summary><div class="grid">%s</div></details>')
       :format(table.concat(cards, "\n", ON_FIRST_SCREEN + 1)),
     fullness_table(runs, names), provenance_table(runs, names),
