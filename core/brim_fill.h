@@ -268,7 +268,7 @@ struct brim_fill_options {
 	uint32_t fsync_every;
 	const char *trace_path;   /* NULL: none; else what is done goes there,
 				     in mode "none" what would be; complete
-				     when the fill is closed */
+				     when the fill is ended */
 	const char *trace_format; /* "iolog2", "iolog3", "jsonl" (NULL) */
 };
 
@@ -318,7 +318,14 @@ struct brim_fill;
 BRIM_API int brim_fill_open(struct brim_fill **out, struct brim_fileset *fs,
 			    const char *path, const struct brim_fill_options *o,
 			    struct brim_err *e);
-/* Lets what is in flight finish, then frees. */
+/*
+ * Lets what is in flight finish and ends the fill: only its counters, failures
+ * and brim_fill_close may be asked for then. Writes what is left of the trace:
+ * 0, or the first failure of writing it, after which it is cut short; the files
+ * of the fill are none the worse. Again: the same answer.
+ */
+BRIM_API int brim_fill_finish(struct brim_fill *f, struct brim_err *e);
+/* brim_fill_finish for those who do not ask about the trace, then frees. */
 BRIM_API void brim_fill_close(struct brim_fill *f);
 /* What the streams do from now on; only while nothing is granted. live_bytes
  * is of all streams together. */

@@ -234,9 +234,21 @@ static void stop_threads(struct brim_fill *f)
 	f->stopping = true;
 	pthread_cond_broadcast(&f->work);
 	pthread_mutex_unlock(&f->lock);
-	for (k = 0; k < f->sub_count; k++)
+	for (k = 0; k < f->sub_count; k++) {
 		if (f->subs[k].has_thread)
 			pthread_join(f->subs[k].thread, NULL);
+		f->subs[k].has_thread = false;
+	}
+}
+
+int brim_fill_finish(struct brim_fill *f, struct brim_err *e)
+{
+	stop_threads(f);
+	brim__trace_close(f->trace, &f->trace_err);
+	f->trace = NULL;
+	if (f->trace_err.code < 0 && e)
+		*e = f->trace_err;
+	return f->trace_err.code;
 }
 
 void brim_fill_close(struct brim_fill *f)
@@ -245,10 +257,9 @@ void brim_fill_close(struct brim_fill *f)
 
 	if (!f)
 		return;
-	stop_threads(f);
+	brim_fill_finish(f, NULL);
 	for (k = 0; k < f->sub_count; k++)
 		sub_free(&f->subs[k]);
-	brim__trace_close(f->trace, NULL);
 	if (f->root_fd >= 0)
 		close(f->root_fd);
 	free(f->subs);
@@ -348,7 +359,8 @@ int brim_fill_grant(struct brim_fill *f, uint64_t ops, uint64_t bytes,
 
 	if (ret < 0)
 		return ret;
-	ret = make_room(f, e);
+	ret = f->stopping ? brim__errf(e, -EINVAL, "grant", "the fill is over")
+			  : make_room(f, e);
 	if (!ret)
 		ret = start_threads(f, e);
 	if (!ret) {

@@ -121,6 +121,7 @@ struct brim__fill_sub {
 	uint32_t index;
 	pthread_t thread;
 	bool has_thread;
+	uint64_t cpu_ns; /* of the thread, once it has ended */
 
 	/* The submitter's own. */
 	struct brim__fill_dir *dirs;
@@ -157,6 +158,7 @@ struct brim_fill {
 	const struct brim__fill_calls *calls;
 	int root_fd;
 	struct brim__trace *trace; /* NULL: none */
+	struct brim_err trace_err; /* code < 0: it is not whole */
 	uint64_t open_ns;
 	uint32_t dirs; /* each submitter keeps */
 	bool is_none, is_auto, is_resumed, ring_works;

@@ -26,7 +26,9 @@ static uint64_t thread_cpu_ns(const struct brim__fill_sub *s)
 	struct timespec ts;
 	clockid_t clock;
 
-	if (!s->has_thread || pthread_getcpuclockid(s->thread, &clock) ||
+	if (!s->has_thread)
+		return s->cpu_ns;
+	if (pthread_getcpuclockid(s->thread, &clock) ||
 	    clock_gettime(clock, &ts) < 0)
 		return 0;
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;

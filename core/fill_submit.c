@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "fill.h"
 
@@ -224,6 +225,7 @@ void *brim__fill_thread(void *arg)
 {
 	struct brim__fill_sub *s = arg;
 	struct brim_fill *f = s->fill;
+	struct timespec cpu;
 	uint64_t seen = 0;
 
 	open_ring(s);
@@ -247,5 +249,8 @@ void *brim__fill_thread(void *arg)
 	pthread_mutex_unlock(&f->lock);
 	brim__fill_ring_close(s->ring);
 	s->ring = NULL;
+	if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu) == 0)
+		s->cpu_ns = (uint64_t)cpu.tv_sec * 1000000000u +
+			    (uint64_t)cpu.tv_nsec;
 	return NULL;
 }

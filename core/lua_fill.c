@@ -261,6 +261,15 @@ static int fill_step(lua_State *L)
 	return 2;
 }
 
+/* fill:finish() -> true | nil, error */
+static int fill_finish(lua_State *L)
+{
+	struct brim_fill *f = brim__lua_check_fill(L, 1)->f;
+	struct brim_err e = { 0 };
+
+	return brim__lua_done(L, brim_fill_finish(f, &e), &e);
+}
+
 static int fill_stop(lua_State *L)
 {
 	brim_fill_stop(brim__lua_check_fill(L, 1)->f);
@@ -306,11 +315,17 @@ static int fill_failure(lua_State *L)
 }
 
 static const luaL_Reg fill_methods[] = {
-	{ "phase", fill_phase },   { "grant", fill_grant },
-	{ "replay", fill_replay }, { "replay_failure", fill_replay_failure },
-	{ "step", fill_step },     { "stop", fill_stop },
-	{ "done", fill_done },     { "failure", fill_failure },
-	{ "close", fill_close },   { NULL, NULL },
+	{ "phase", fill_phase },
+	{ "grant", fill_grant },
+	{ "replay", fill_replay },
+	{ "replay_failure", fill_replay_failure },
+	{ "step", fill_step },
+	{ "stop", fill_stop },
+	{ "done", fill_done },
+	{ "failure", fill_failure },
+	{ "finish", fill_finish },
+	{ "close", fill_close },
+	{ NULL, NULL },
 };
 
 static const luaL_Reg fill_meta[] = {

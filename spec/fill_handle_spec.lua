@@ -144,6 +144,28 @@ describe("a fill", function()
     assert.refuses("ENOENT", core.fill_open(files, "/", { mode = "none", trace_path = "/no/x" }))
   end)
 
+  it("tells that a trace is not whole", function()
+    local files <close> = fileset { streams = 1, sizes = { kind = "fixed", min_bytes = "4k" } }
+    local full = { mode = "plain", trace_path = "/dev/full", trace_format = "jsonl" }
+    -- All of it fits in memory until the end, or it does not.
+    for _, count in ipairs { 10, 5000 } do
+      local path = directory()
+      local fill <close> = assert(core.fill_open(files, path, full))
+      local stats = go(fill, count)
+      assert.int(stats.failed + stats.refused, 0)
+      for _ = 1, 2 do
+        assert.refuses("ENOSPC", fill:finish())
+      end
+      assert.refuses("EINVAL", fill:grant(1))
+      local _, later = fill:step()
+      assert.int(later.ops.create, stats.ops.create)
+      assert.is_true(later.cpu_ns >= stats.cpu_ns and later.cpu_ns > 0)
+    end
+    local fill <close> = assert(core.fill_open(files, directory(), { mode = "plain" }))
+    go(fill, 10)
+    assert.is_true(fill:finish())
+  end)
+
   it("is replayed by fio to the byte", function()
     if not helper.has "fio" then
       pending "needs fio"

@@ -212,6 +212,7 @@ local function run(s, header, first, elapsed_s)
   s.stats = stats
   local ok, results = pcall(run_steps, s, header.steps, first, elapsed_s)
   if not ok then
+    s:finish_trace {}
     give_up(s, results)
     s:close()
     if errors.is(results) then
@@ -226,6 +227,7 @@ local function run(s, header, first, elapsed_s)
     result.log_lost = tostring(lost)
     result.text = ("%s\nthe end of the log could not be written: %s"):format(result.text, lost)
   end
+  s:finish_trace(result)
   local written, err = pcall(s.record.result, s.record, result)
   s:close()
   return written and result or nil, err

@@ -258,6 +258,12 @@ function fill_handle:done(number) end
 ---@return brim.FillFailure?
 function fill_handle:failure() end
 
+---Let what is in flight finish and write the rest of the trace, which close does without telling;
+---nothing more can be granted then. The error is the first of writing the trace.
+---@return true? ok
+---@return brim.Error? err
+function fill_handle:finish() end
+
 ---Let what is in flight finish and release it; any number of times.
 ---@return true
 function fill_handle:close() end

@@ -22,7 +22,8 @@ local M = {}
 ---@field reserve table what the filesystem keeps back
 ---@field mode string how files were written
 ---@field choice string what "auto" measured
----@field ok boolean no error but refusals
+---@field trace_lost? string why the trace is not whole
+---@field ok boolean no error but refusals, and the trace that was asked for is whole
 
 local result_mt = { __name = "brim.fill_result" }
 

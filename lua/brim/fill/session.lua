@@ -287,6 +287,19 @@ function M:margin()
   return self.run.margin or 0
 end
 
+---Write the rest of the trace. A trace that is not whole is told in the result and the timeline.
+---@param result table trace_lost, text and ok are changed
+function M:finish_trace(result)
+  local ok, err = self.handle:finish()
+  if ok then
+    return
+  end
+  result.trace_lost, result.ok = tostring(err), false
+  result.text = ("%s\nthe trace is not whole: %s"):format(result.text or "", err)
+  self.record:event { kind = "error", op = "trace", path = self.run.trace_path, code = err.code,
+    message = tostring(err) }
+end
+
 ---End it: waits for what is in flight.
 function M:close()
   self.handle:close()
