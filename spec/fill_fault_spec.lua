@@ -82,3 +82,37 @@ describe("brim.fill over a faulty drive #root", function()
     os.remove(trigger)
   end)
 end)
+
+-- A drive that has less than it says: a sparse file on a tmpfs behind a loop device.
+describe("brim.fill over a thin drive that is full #root", function()
+  after_each(devices.release)
+
+  for _, direct in ipairs { true, false } do
+    it("ends and says so" .. (direct and ", past the page cache" or ""), function()
+      if not helper.has "mkfs.xfs" then
+        return pending "no mkfs.xfs"
+      end
+      local pool = devices.mount("tmpfs", "-t tmpfs -o size=96m")
+      helper.must("truncate -s 600M %s/thin", pool)
+      local loop = devices.loop(pool .. "/thin", direct and "--direct-io=on" or nil)
+      helper.must("mkfs.xfs -q -f -K -l size=64m %s", loop)
+      local dir = devices.mount(loop)
+      local r, err, t = fill(dir, { bytes = "400m", direct = direct, mode = "plain" })
+      assert(r, err)
+      assert.equal("ENOSPC", r.phases[1].stopped)
+      assert.equal("ENOSPC", t.result.phases[1].stopped)
+      assert.truthy(r.text:find("stopped: ENOSPC", 1, true), r.text)
+      -- Far from what the filesystem believes to have.
+      assert.is_true(r.fullness < 0.7, r.text)
+      local told = events(t, direct and "refused" or "error")
+      assert.is_true(#told > 0)
+      for _, x in ipairs(told) do
+        assert.equal("ENOSPC", x.code)
+        assert.equal(direct and "create" or "sync", x.op)
+        assert.truthy(direct and x.path:find "^s[01]/d0/d0/f%d+$" or x.path == dir, x.path)
+      end
+      assert.equal(direct, r.ok)
+      assert.equal(direct, r.refused > 0)
+    end)
+  end
+end)

@@ -238,6 +238,8 @@ function M:checkpoint(elapsed_s, is_forced)
     self.failed = self.failed + 1
     self.record:event { kind = "error", op = "sync", path = self.path, code = err.code,
       message = tostring(err) }
+    -- What was written is lost, and nobody can say which part of it.
+    self.stopped = self.stopped or err.code
   end
   self.usage = settled_usage(self.path, expected_free(self))
   local written = self.wrote - wrote
