@@ -266,6 +266,16 @@ describe("an experiment", function()
     assert.matches("slow%-1 was begun with other options", tostring(err))
   end)
 
+  it("removes nothing that is not its own", function()
+    local dir, calls = helper.path "e", {}
+    helper.must("mkdir -p %s/slow-1 %s/fast-2", dir, dir)
+    helper.write(dir .. "/slow-1/mine", "kept")
+    local _, err = run(dir, calls, { resume = true })
+    assert.matches("slow%-1 is there and no cell", tostring(err))
+    assert.equal("kept", helper.read(dir .. "/slow-1/mine"))
+    assert.same({}, calls)
+  end)
+
   it("stops where progress says so", function()
     local calls = {}
     local x = assert(run(helper.path "e", calls, { progress = function(_, i) return i < 3 end }))
@@ -277,12 +287,14 @@ describe("an experiment", function()
     local dir, calls = helper.path "e", {}
     local x = assert(run(dir, calls, { seeds = { 1, 2 }, variants = {
       { name = "<b>&", kernel = "6.1", geometry = { size_bytes = "4g" } },
-      { name = "slow", preset = "mail", kernel = "6.1", geometry = { size_bytes = "4g" } } } }))
+      { name = "slow", preset = "mail", kernel = "6.1", geometry = { size_bytes = "4g" },
+        drive = { preset = "archive-8tb", scale_bytes = "4g" } } } }))
     assert(x:report(dir .. "/r.html"))
     local html = helper.read(dir .. "/r.html")
     markup.assert_well_formed(html)
     for _, text in ipairs { "Verdict", "too few to tell it from chance", "&lt;b&gt;&amp;, seed 2",
-      "What the kernel does: slow", "one victim of 1 segment (2 MiB) each 30.0 s" } do
+      "What the kernel does: slow", "size: 4 GiB",
+      "one victim of 1 segment (2 MiB) each 30.0 s" } do
       assert.matches(text, html, 1, true)
     end
     assert.is_nil(html:find("<b>&", 1, true))
@@ -337,15 +349,18 @@ describe("an experiment that is run", function()
     end
     local path = helper.path "m"
     helper.must("mkdir %s && mount -t tmpfs -o size=64m tmpfs %s", path, path)
+    helper.must("mkdir -p %s/brim-experiment-mine-1/data", path)
     local ok, x, err = pcall(brim.experiment.run, { dir = helper.path "e", on = path,
-      workload = SMALL, variants = { { name = "plain" }, { name = "knobs", preset = "mail" } } })
+      workload = SMALL, variants = { { name = "plain" }, { name = "knobs", preset = "mail" },
+        { name = "mine" } } })
     local left = helper.sh("ls %s", path)
     helper.must("umount %s", path)
     assert(ok, x)
     assert(x, err)
-    assert.equal("", left)
-    assert.int(#x.failures, 1)
+    assert.equal("brim-experiment-mine-1\n", left)
+    assert.int(#x.failures, 2)
     assert.equal("knobs-1", x.failures[1].cell)
+    assert.matches("is there and of no experiment", x.failures[2].message)
     local runs = assert(x:runs())
     assert.int(#runs, 1)
     assert.int(#runs[1].run.phases, 4)

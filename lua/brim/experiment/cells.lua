@@ -73,6 +73,15 @@ function M.list(dir, variants, seeds)
   return cells
 end
 
+---Is what has a directory's name none of ours? An empty directory is taken away.
+---@param dir string
+---@param mark string file or directory that ours have
+---@return boolean
+function M.is_foreign(dir, mark)
+  return process.run("test", "-e", dir) and not process.run("test", "-e", dir .. "/" .. mark)
+    and not process.run("rmdir", "--", dir)
+end
+
 ---Take what finished before into the cells.
 ---@param cells brim.ExperimentCell[]
 ---@param is_resumed boolean were they to be expected?
@@ -82,7 +91,9 @@ function M.take(cells, is_resumed)
   local finished = 0
   for _, cell in ipairs(cells) do
     local options = slurp(cell.dir .. "/options.json")
-    if options and not is_resumed then
+    if M.is_foreign(cell.dir, "options.json") then
+      return nil, errors.usage("%s is there and no cell: choose another directory", cell.dir)
+    elseif options and not is_resumed then
       return nil, errors.usage("%s is there already: resume, or choose another directory", cell.dir)
     elseif options and options ~= cell.options then
       return nil, errors.usage("%s was begun with other options: choose another directory",

@@ -1,6 +1,7 @@
 -- brim.experiment.explain: what brim.f2fs.explain says of each variant that the lab ran, beside
 -- what was measured: the interval of an idle filesystem's GC. Called by brim.experiment. Pure.
 -- Seconds.
+local drive = require "brim.drive"
 local f2fs = require "brim.f2fs"
 local knobs = require "brim.knobs"
 local places = require "brim.experiment.places"
@@ -46,6 +47,17 @@ local function measured(name, runs)
   return lines
 end
 
+-- The knobs as the kernel gave them back, and the drive with what its replica could not keep.
+local function set_up(v, result)
+  local lines = {}
+  for _, change in ipairs(result.knobs or {}) do
+    lines[#lines + 1] = ("set: %s %s instead of %s"):format(change.name, tostring(change.after),
+      tostring(change.before))
+  end
+  lines[#lines + 1] = v.drive and drive(v.drive):explain() or nil
+  return lines
+end
+
 ---Explain variants of which a cell finished in the lab.
 ---@param variants brim.ExperimentVariant[]
 ---@param runs table[] of Experiment:runs
@@ -53,13 +65,15 @@ end
 function M.variants(variants, runs)
   local list = {}
   for _, v in ipairs(variants) do
-    local kernel
+    local result
     for _, r in ipairs(runs) do
-      kernel = r.variant == v.name and r.cell.result.kernel or kernel
+      result = r.variant == v.name and r.cell.result.kernel and r.cell.result or result
     end
-    if kernel then
-      local lines = measured(v.name, runs)
-      table.insert(lines, 1, text_of(v, kernel))
+    if result then
+      local lines = { text_of(v, result.kernel) }
+      for _, more in ipairs { measured(v.name, runs), set_up(v, result) } do
+        table.move(more, 1, #more, #lines + 1, lines)
+      end
       list[#list + 1] = { name = v.name, text = table.concat(lines, "\n") }
     end
   end

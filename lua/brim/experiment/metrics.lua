@@ -79,7 +79,8 @@ local function of_phase(add, p)
     return
   end
   add("speed, " .. name, (p.after - p.before) / seconds, "bytes/s", FASTER)
-  add("p99 of a create, " .. name, most_of(p.samples, "create_p99_s"), "s", LONGER)
+  local p99_s = most_of(p.samples, "create_p99_s")
+  add("p99 of a create, " .. name, p99_s and p99_s > 0 and p99_s or nil, "s", LONGER)
   local bytes = sum_of(p.samples, "dev_write_bytes")
   local requests = sum_of(p.samples, "dev_writes")
   if bytes and (requests or 0) > 0 then
@@ -105,7 +106,7 @@ function M.of(run)
     end
   end
   local device = sum_of(run.samples, "dev_write_bytes")
-  add("write amplification", device and written > 0 and device / written or nil, "1", MORE)
+  add("write amplification", device and written > 0 and device / written or nil, "", MORE)
   add("blocks moved by GC", sum_of(run.samples, "f2fs_moved_foreground",
     "f2fs_moved_background"), "", MORE)
   add("foreground GC calls", sum_of(run.samples, "f2fs_gc_foreground"), "", MORE)

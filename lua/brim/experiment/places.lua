@@ -1,6 +1,7 @@
 -- brim.experiment.places: where a cell runs: a path of this machine, or a guest of the lab with a
 -- fresh F2FS on an image and a drive's model under it. Called by brim.experiment. A cell's result
 -- is plain data.
+local cells = require "brim.experiment.cells"
 local device = require "brim.device"
 local drive = require "brim.drive"
 local errors = require "brim.error"
@@ -48,7 +49,7 @@ local function open_knobs(path, set)
   return { set = function() return {} end }
 end
 
-local function on_path(cell, o, path, set)
+local function on_path(cell, o, path, dir, set)
   local k, err = open_knobs(path, set)
   if not k then
     return nil, err
@@ -60,8 +61,8 @@ local function on_path(cell, o, path, set)
     return closing and nil, err
   end
   local r
-  r, err = work.run(path .. "/brim-" .. cell.name, cell.variant.workload, { seed = cell.seed,
-    timeline = cell.timeline, yes_really = o.yes_really })
+  r, err = work.run(dir, cell.variant.workload, { seed = cell.seed, timeline = cell.timeline,
+    yes_really = o.yes_really })
   if r then
     r.knobs = changes
   end
@@ -84,13 +85,16 @@ function M.path(cell, o, path)
   if not set then
     return nil, err
   end
-  local dir = path .. "/brim-" .. cell.name
+  local dir = path .. "/brim-experiment-" .. cell.name
+  if cells.is_foreign(dir, "set1") then
+    return nil, errors.usage("%s is there and of no experiment", dir)
+  end
   local function remove()
     return process.run("rm", "-rf", "--one-file-system", "--", dir)
   end
   remove() -- of a run that was killed
   local r
-  r, err = on_path(cell, o, path, set)
+  r, err = on_path(cell, o, path, dir, set)
   remove()
   return r, err
 end
