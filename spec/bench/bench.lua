@@ -13,7 +13,8 @@ local scratch = require "scratch"
 
 -- In this order: what needs the disk is over first.
 local NAMES <const> = {
-  "block", "ceiling", "xfs", "fill", "tmpfs", "check", "depth", "workload", "null", "8eb",
+  "block", "ceiling", "xfs", "fill", "fill_latency", "tmpfs", "check", "depth", "workload", "null",
+  "8eb",
 }
 local SLOW <const> = { "prefetch", "f2fs" } -- some six minutes and half a minute
 
