@@ -146,6 +146,11 @@ describe("brim fill", function()
     out, status = run("near-full", SHM, "--until", "50%,most")
     assert.int(status, 2, out)
     assert.truthy(out:find("'most'", 1, true), out)
+    out, status = run("--dry-run", "near-full", SHM, "--until", "50%,enospc,99%")
+    assert.int(status, 2)
+    assert.matches("'99%' comes after 'enospc', but levels go up", out, 1, true)
+    out, status = run("--dry-run", "near-full", SHM, "--until", "50%,50%,enospc")
+    assert.int(status, 0, out)
   end)
 
   it("fills, verifies, cleans up, and does nothing in a dry run", function()
@@ -179,8 +184,10 @@ describe("brim fill", function()
     local w = brim.fill.new { seed = 2, sizes = "4k", streams = 2 }:fill { files = 100 }
     w:snapshot "between"
     w:idle(0.1)
-    local r = assert(w:run(dir.path, { timeline = path, sample_s = 0.01,
+    local all = table.pack(w:run(dir.path, { timeline = path, sample_s = 0.01,
       probes = { answer = function() calls = calls + 1 return 42 end } }))
+    assert.int(all.n, 1)   -- nothing behind it that print would show
+    local r = assert(all[1])
     assert.is_nil(r.stopped)
     local t = assert(brim.timeline.read(path))
     assert.is_true(calls > 0)

@@ -230,7 +230,10 @@ local function run(s, header, first, elapsed_s)
   s:finish_trace(result)
   local written, err = pcall(s.record.result, s.record, result)
   s:close()
-  return written and result or nil, err
+  if not written then
+    return nil, err
+  end
+  return result   -- alone: print(assert(w:run(path))) is to end with it
 end
 
 -- What of the run's options is data, for the log and the timeline.

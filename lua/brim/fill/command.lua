@@ -83,17 +83,24 @@ function M.workload(a)
   return nil, brim.error.usage("%s", (tostring(w):gsub("^.-brim%.fill%.new: ", "")))
 end
 
----Read a list of levels: "50%,80%,enospc".
+---Read a list of levels, each at least the one before, as filling never lowers: "50%,80%,enospc".
 ---@param text string
 ---@return string[]? levels
 ---@return brim.Error? err
 function M.levels(text)
   local list = words(text)
-  for _, level in ipairs(list) do
+  local highest = 0
+  for i, level in ipairs(list) do
     local target, why = options.target(level)
     if not target then
       return nil, brim.error.usage("option '--until': %s", why)
     end
+    local height = target.kind == "full" and math.huge or target.value
+    if height < highest then
+      return nil, brim.error.usage("option '--until': '%s' comes after '%s', but levels go up",
+        level, list[i - 1])
+    end
+    highest = height
   end
   if #list == 0 then
     return nil, brim.error.usage "option '--until': no level, write 50%%,80%%,enospc"
