@@ -318,7 +318,10 @@ describe("usage", function()
     local block, blocks = said:match("^(%d+) (%d+)")
     assert.int(u.block_bytes, tonumber(block))
     assert.int(u.size_bytes, tonumber(blocks) * u.block_bytes)
-    assert.equal(helper.must("findmnt -n -o FSTYPE -T %s", helper.dir()):match("%S+"), u.type)
+    local found, status = helper.sh("findmnt -n -o FSTYPE -T %s", helper.dir())
+    if status == 0 then -- not in a chroot whose / is no mount
+      assert.equal(found:match "%S+", u.type)
+    end
     local device = helper.must("stat -c '%%Hd:%%Ld' %s", helper.dir()):match("%S+")
     assert.equal(device, ("%d:%d"):format(u.device_major, u.device_minor))
     assert.is_true(core.usage_sync(helper.dir()))

@@ -342,7 +342,11 @@ describe("brim knobs", function()
   it("says what is wrong in one line, with status 2", function()
     local _, err, status = helper.brim("knobs", "/", "queue.read_ahead=64")
     assert.equal(2, status)
-    assert.is_truthy(err:find "^brim knobs: [^\n]*did you mean 'queue.read_ahead_kb'%?\n$", err)
+    -- In a chroot / may be on no mount that is listed.
+    local is_listed = select(2, helper.sh "findmnt /") == 0
+    local says = is_listed and "[^\n]*did you mean 'queue.read_ahead_kb'%?"
+      or "/: no mount leads to it"
+    assert.is_truthy(err:find("^brim knobs: " .. says .. "\n$"), err)
     _, err, status = helper.brim "knobs"
     assert.equal(2, status)
     assert.is_truthy(err:find "brim knobs PATH", err)

@@ -183,7 +183,13 @@ describe("provenance", function()
     for _, path in ipairs { helper.dir(), "/dev/shm", "/proc", "/" } do
       local m = assert(provenance.mount(path))
       local type_of = helper.must("findmnt -n -o FSTYPE --target %s | tail -n 1", path)
-      assert.equal(type_of:gsub("%s+$", ""), m.filesystem, path)
+      -- In a chroot / may be on no mount that is listed: then statfs has the word.
+      if type_of:find "%S" then
+        assert.equal(type_of:gsub("%s+$", ""), m.filesystem, path)
+      else
+        assert.equal("/", m.mount_point)
+        assert.equal(core.usage(path).type, m.filesystem)
+      end
     end
     local here = assert(timeline.provenance(helper.dir()))
     local blocks, size = helper.must("stat -f -c '%%b %%S' %s", helper.dir()):match "(%d+) (%d+)"

@@ -66,13 +66,20 @@ local function slurp(path)
   return file and file:read "a" or ""
 end
 
+-- In a chroot the list of mounts may leave out the one that / is on: what statfs says of it.
+local function unlisted(path)
+  local usage = core.usage(path)
+  return usage and { mount_point = "/", filesystem = usage.type, source = "none", options = "",
+    root = "/", dev = ("%d:%d"):format(usage.device_major, usage.device_minor) }
+end
+
 ---Find the mount that a path is on.
 ---@param path string
 ---@return brim.Mount? mount
 ---@return brim.Error? err
 function M.mount(path)
   local absolute = process.absolute(path)
-  local m = M.mount_in(slurp "/proc/self/mountinfo", absolute)
+  local m = M.mount_in(slurp "/proc/self/mountinfo", absolute) or unlisted(absolute)
   if not m then
     return nil, errors.new { code = "ENOENT", errno = 2, op = "mountinfo", path = path,
       message = ("%s: no mount leads to it"):format(path) }
