@@ -133,4 +133,21 @@ describe("brim.fill #root", function()
     assert.int(status, 1)
     assert.truthy((out .. err):find("5 findings", 1, true))
   end)
+
+  it("says that its log is damaged, where it was whole before; clean goes on", function()
+    local dir = fills.mount(MEMORY)
+    local w = brim.fill.new { seed = 5, sizes = "20k", streams = 2 }
+    assert(w:fill("10%"):churn { bytes = "40m" }:run(dir))
+    local text = helper.read(dir .. "/.brim-fill/log")
+    local _, first = text:find "\n" -- behind the header
+    assert.is_true(select(2, text:gsub('"type":"checkpoint"', "")) > 3)
+    helper.must("printf X | dd of=%s/.brim-fill/log bs=1 seek=%d conv=notrunc status=none", dir,
+      first + 12)
+    local _, err, status = helper.brim("verify-fill", dir)
+    assert.int(status, 1)
+    assert.truthy(err:find(("log is damaged at byte %d:"):format(first), 1, true), err)
+    assert.truthy(select(2, brim.fill.resume(dir)).message:find "is damaged")
+    assert.is_true(brim.fill.clean(dir))
+    assert.equal("", (helper.sh("ls -A %s", dir)))
+  end)
 end)

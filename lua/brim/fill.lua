@@ -374,7 +374,7 @@ end
 ---@return true? ok
 ---@return brim.Error? err
 function M.clean(path)
-  local read, err = log.read(path)
+  local read, err = log.read(path, true)
   if not read then
     return nil, err
   end

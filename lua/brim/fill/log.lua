@@ -159,11 +159,33 @@ function M:flush()
   return true
 end
 
----Read the log of a path: the records up to the first that is torn.
+-- Takes the records up to the first that is none, and says where that is. A crash tears it only
+-- where nothing stable follows: a checkpoint comes after a sync, so the second one behind it says that it
+-- was stable once.
+local function take_records(out, text)
+  local bad_at, checkpoints = nil, 0
+  for at, line, after in text:gmatch "()([^\n\0]*)\n()" do
+    local record = record_of(line)
+    if not record then
+      bad_at = bad_at or at - 1
+    elseif bad_at then
+      checkpoints = checkpoints + (record.type == "checkpoint" and 1 or 0)
+    elseif out.header then
+      out.records[#out.records + 1], out.ends[#out.ends + 1] = record, after - 1
+    else
+      out.header, out.header_end = record, after - 1
+    end
+  end
+  return checkpoints >= 2 and bad_at or nil
+end
+
+---Read the log of a path: the records up to the first that is torn. EILSEQ where one is damaged
+---that was whole before, unless that does not matter.
 ---@param path string what was filled
+---@param for_cleaning? boolean the header is all that counts
 ---@return { header: table, records: table[], ends: integer[] }? log ends[i]: where record i ends
 ---@return brim.Error? err
-function M.read(path)
+function M.read(path, for_cleaning)
   local file_path = M.path_of(path)
   local file, why, errno = io.open(file_path, "rb")
   if not file then
@@ -176,16 +198,11 @@ function M.read(path)
   local text = file:read "a"
   file:close()
   local out = { records = {}, ends = {} }
-  for line, after in text:gmatch "([^\n\0]*)\n()" do
-    local record = record_of(line)
-    if not record then
-      break
-    end
-    if out.header then
-      out.records[#out.records + 1], out.ends[#out.ends + 1] = record, after - 1
-    else
-      out.header, out.header_end = record, after - 1
-    end
+  local bad_at = take_records(out, text)
+  if bad_at and out.header and not for_cleaning then
+    return nil, errors.new { code = "EILSEQ", op = "read", path = file_path, offset_bytes = bad_at,
+      message = ("%s is damaged at byte %d: what the fill did after that is not known; 'brim fill "
+        .. "--clean' still removes its files"):format(file_path, bad_at) }
   end
   if not out.header or out.header.format ~= FORMAT then
     return nil, errors.new { code = "EILSEQ", op = "read", path = file_path,
