@@ -160,8 +160,8 @@ function M:flush()
 end
 
 -- Takes the records up to the first that is none, and says where that is. A crash tears it only
--- where nothing stable follows: a checkpoint comes after a sync, so the second one behind it says that it
--- was stable once.
+-- where nothing stable follows: a checkpoint comes after a sync, so the second one behind it says
+-- that it was stable once.
 local function take_records(out, text)
   local bad_at, checkpoints = nil, 0
   for at, line, after in text:gmatch "()([^\n\0]*)\n()" do
