@@ -84,7 +84,7 @@ struct brim__fill_sample {
 
 struct brim__fill_auto {
 	uint32_t segment; /* number of the one under way */
-	bool is_decided, use_ring;
+	bool is_decided;
 	bool is_timing;
 	uint64_t start_ns, other_ns; /* other_ns: for what is not measured */
 	struct brim__fill_sample now, sums[2]; /* plain, ring */
@@ -175,7 +175,8 @@ struct brim_fill {
 	struct brim_fill_failure *failures;
 	size_t failure_first, failure_count, failure_room;
 	struct brim__fill_sample sums[2];
-	uint32_t decided, decided_ring;
+	uint32_t decided;
+	bool use_ring; /* what they decided: read and written atomically */
 	char choice[256];
 	struct brim__hist *merged; /* by kind; step's */
 

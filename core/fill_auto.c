@@ -49,7 +49,7 @@ static double bytes_per_s(const struct brim__fill_sample *x)
 	return x->ns ? (double)x->bytes * 1e9 / (double)x->ns : 0;
 }
 
-/* By what all submitters have measured so far. */
+/* By what all submitters have measured so far, and for all: the last decides. */
 static void decide(struct brim__fill_sub *s)
 {
 	struct brim__fill_auto *a = &s->choosing;
@@ -59,10 +59,11 @@ static void decide(struct brim__fill_sub *s)
 	pthread_mutex_lock(&f->lock);
 	for (k = 0; k < 2; k++)
 		sample_add(&f->sums[k], &a->sums[k]);
-	a->use_ring = bytes_per_s(&f->sums[1]) > bytes_per_s(&f->sums[0]);
+	__atomic_store_n(&f->use_ring,
+			 bytes_per_s(&f->sums[1]) > bytes_per_s(&f->sums[0]),
+			 __ATOMIC_RELAXED);
 	a->is_decided = true;
 	f->decided++;
-	f->decided_ring += a->use_ring;
 	pthread_mutex_unlock(&f->lock);
 }
 
@@ -93,7 +94,7 @@ bool brim__fill_uses_ring(struct brim__fill_sub *s, const struct brim_op *op)
 	     a->now.bytes >= segment_ends[a->segment & 1].bytes))
 		end_segment(s);
 	if (a->is_decided)
-		return a->use_ring;
+		return __atomic_load_n(&s->fill->use_ring, __ATOMIC_RELAXED);
 	if (!a->is_timing)
 		start_clock(a);
 	a->now.ops++;
@@ -143,8 +144,10 @@ const char *brim__fill_mode(struct brim_fill *f)
 	if (!f->is_auto)
 		return f->ring_works ? "ring" : "plain";
 	if (f->decided) {
-		say_measured(f, f->decided_ring * 2 > f->decided);
-		return f->decided_ring * 2 > f->decided ? "ring" : "plain";
+		bool use_ring = __atomic_load_n(&f->use_ring, __ATOMIC_RELAXED);
+
+		say_measured(f, use_ring);
+		return use_ring ? "ring" : "plain";
 	}
 	brim_bytes_format(from, sizeof(from), f->o.direct_min_bytes);
 	snprintf(f->choice, sizeof(f->choice),
