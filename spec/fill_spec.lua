@@ -86,7 +86,13 @@ describe("brim.fill #root", function()
     helper.must("mkdir %s && %s run examples/near_full.lua %s 0.1 %s", out, helper.exe, dir, out)
     local run = assert(brim.timeline.read(out .. "/near-full.jsonl"))
     assert.int(#run.phases, 14)
-    assert.is_true(fills.fullness(dir) > 0.99)
+    -- Churn at the end makes room for itself: how much depends on the files it is about.
+    local most = 0
+    for _, sample in ipairs(run.samples) do
+      most = math.max(most, sample.synced_fullness or 0)
+    end
+    assert.is_true(most > 0.99)
+    assert.is_true(fills.fullness(dir) > 0.95)
     assert.truthy(helper.read(out .. "/near-full.html"):find "<svg")
   end)
 

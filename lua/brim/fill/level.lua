@@ -137,12 +137,7 @@ local function to_the_brim(s, result)
   s:checkpoint(nil, true)
 end
 
----Fill to a target of brim.fill.options.
----@param s brim.FillSession
----@param target table
----@return table result stopped = why, where the level was not reached; refused_at: the fullness
----at which files of all sizes no longer fitted; pads: blocks beside the streams' files
-function M.run(s, target)
+local function fill(s, target)
   local result = {}
   local why = approach(s, target)
   if target.kind ~= "full" then
@@ -155,6 +150,18 @@ function M.run(s, target)
     end
   end
   result.stopped = s.stopped
+  return result
+end
+
+---Fill to a target of brim.fill.options.
+---@param s brim.FillSession
+---@param target table
+---@return table result stopped = why, where the level was not reached; refused_at: the fullness
+---at which files of all sizes no longer fitted; pads: blocks beside the streams' files
+function M.run(s, target)
+  s.is_filling = true
+  local result = fill(s, target)
+  s.is_filling = false
   return result
 end
 

@@ -5,6 +5,7 @@ local core = require "brim.core"
 local dist = require "brim.dist"
 local json = require "brim.json"
 local log = require "brim.fill.log"
+local process = require "brim.process"
 local record = require "brim.fill.record"
 
 local M = {}
@@ -27,6 +28,16 @@ local REFUSALS <const> = { ENOSPC = true, EDQUOT = true, EFBIG = true, ECANCELED
 ---@field mean_bytes number of a file
 ---@field usage table the last synchronised usage
 ---@field stopped? string why the run ended early
+---@field is_filling? boolean towards a level, not churning
+
+-- XFS keeps space behind the ends of files, and deleted files' space until a worker comes: both
+-- count as used until nothing else is left. Root may ask for them (xfs_spaceman(8), prealloc), as a
+-- fill does, so that its fullness never goes backwards; what churns is left as it would be.
+local function give_back(path, usage)
+  if usage.type == "xfs" then
+    process.run("xfs_spaceman", "-c", "prealloc -s", path)
+  end
+end
 
 ---Open what a run needs. `o.replay` is a log that was read: then nothing is created.
 ---@param path string
@@ -48,6 +59,10 @@ function M.open(path, o)
   -- The log was just written.
   core.usage_sync(path)
   local usage, reason = core.usage(path)
+  if usage then
+    give_back(path, usage)
+    usage, reason = core.usage(path)
+  end
   if not usage then
     handle:close()
     return nil, reason
@@ -240,6 +255,9 @@ function M:checkpoint(elapsed_s, is_forced)
       message = tostring(err) }
     -- What was written is lost, and nobody can say which part of it.
     self.stopped = self.stopped or err.code
+  end
+  if self.is_filling then
+    give_back(self.path, self.usage)
   end
   self.usage = settled_usage(self.path, expected_free(self))
   local written = self.wrote - wrote
