@@ -32,6 +32,27 @@ local function guest()
   return dir .. "/../initrd"
 end
 
+local DRIVE <const> = { model = "constant", size_bytes = "32m", write_bytes_per_s = 1 << 20 }
+
+-- Boots a kernel that writes to the disk, and replays what it did.
+local function write_in(kernel, initrd, disk)
+  local trace = helper.path("trace")
+  local words = assert(brim.drive(DRIVE):environment(disk, { trace = trace }))
+  for k, word in ipairs(words) do
+    words[k] = helper.quote(word)
+  end
+  local out = helper.must("timeout -s KILL 60 env %s %s mem=96M initrd=%s ubd0=%s con=null "
+    .. "con0=fd:0,fd:1 root=/dev/ram rdinit=/init quiet </dev/null", table.concat(words, " "),
+    kernel, initrd, disk)
+  assert.matches("DONE", out)
+  local r = assert(brim.drive(DRIVE):replay(trace))
+  -- 1 MiB and a block at 1 MiB/s; both runs as they are, in however many calls.
+  assert.int(r.stats.bytes.write, (1 << 20) + 4096, kernel)
+  assert.int(r.stats.runs.write, 2, kernel)
+  assert.truthy(r.recorded_s > 1.0, kernel)
+  return r
+end
+
 describe("a disk of user-mode Linux", function()
   it("is as slow as the drive, in every kernel there is #slow", function()
     if (os.getenv("SAN") or "") ~= "" then
@@ -43,22 +64,14 @@ describe("a disk of user-mode Linux", function()
     end
     local initrd, disk = guest(), helper.path("disk")
     helper.must("truncate -s 32m %s", disk)
-    local o <const> = { model = "constant", size_bytes = "32m", write_bytes_per_s = 1 << 20 }
     for _, kernel in ipairs(kernels()) do
-      local trace = helper.path("trace")
-      local words = assert(brim.drive(o):environment(disk, { trace = trace }))
-      for k, word in ipairs(words) do
-        words[k] = helper.quote(word)
+      local r
+      for _ = 1, 3 do -- attempts, where others use the machine too
+        r = write_in(kernel, initrd, disk)
+        if math.abs(r.recorded_s / r.elapsed_s - 1) < 0.05 then
+          break
+        end
       end
-      local out = helper.must("timeout -s KILL 60 env %s %s mem=96M initrd=%s ubd0=%s con=null "
-        .. "con0=fd:0,fd:1 root=/dev/ram rdinit=/init quiet </dev/null", table.concat(words, " "),
-        kernel, initrd, disk)
-      assert.matches("DONE", out)
-      local r = assert(brim.drive(o):replay(trace))
-      -- 1 MiB and a block at 1 MiB/s; both runs as they are, in however many calls.
-      assert.int(r.stats.bytes.write, (1 << 20) + 4096, kernel)
-      assert.int(r.stats.runs.write, 2, kernel)
-      assert.truthy(r.recorded_s > 1.0, kernel)
       assert.truthy(math.abs(r.recorded_s / r.elapsed_s - 1) < 0.05, ("%s: %.3f s asleep, %.3f s "
         .. "replayed"):format(kernel, r.recorded_s, r.elapsed_s))
     end
